@@ -4,6 +4,7 @@
 
 #include "contraction.h"
 #include "evaluator.h"
+#include "gopt/recurrence.h"
 
 namespace gopt {
 
@@ -73,6 +74,7 @@ std::string describe(const Node& node) {
 }  // namespace
 
 Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs, Products products) {
+  if (node.is_recurrence()) return interpret_recurrence(*node.opaque->recurrence, inputs, products);
   if (node.is(OpKind::Opaque)) return Error{describe(node) + " has no definition and cannot be interpreted"};
   if (node.is(OpKind::Constant)) return std::vector<Tensor>{node.tensor};
   GOPT_CHECK(!node.is(OpKind::Input), "interpret_node of an input");

@@ -1,12 +1,13 @@
 #include "choices.h"
 
 #include "gopt/kernel_spec.h"
+#include "implementations.h"
 
 namespace gopt::planner {
 
 std::string text_for_choice(const Plan& plan, const Kernel& kernel) {
   const Target& target = plan.target;
-  if (!kernel.members.empty() || kernel.kind == KernelKind::External) return "";
+  if (!kernel.members.empty() || !is_timed(kernel.kind)) return "";
   if (!target.open.empty() || !target.in_fp32.empty()) return "";  // which values these are is in no text
   constexpr int64_t kAligned = 16;                                 // what lies so may be read in chunks
   std::string text = kernel_signature(plan, kernel);

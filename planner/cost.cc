@@ -12,6 +12,7 @@
 #include "milliseconds.h"
 #include "node_work.h"
 #include "products.h"
+#include "recurrences.h"
 #include "sequences.h"
 
 namespace gopt {
@@ -60,6 +61,7 @@ bool is_scattered(const Plan& plan, const Kernel& kernel) {
 
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder || kernel.kind == KernelKind::External) return 0;
+  if (kernel.kind == KernelKind::Recurrence) return planner::recurrence_operations(plan, kernel);
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
   if (kernel.kind == KernelKind::Group || kernel.kind == KernelKind::Sequence)
@@ -118,6 +120,7 @@ class AnalyticCosts : public KernelCosts, public planner::Choices {
     const Roofline roofline = roofline_of(plan.target, roofline_);
     if (kernel.kind == KernelKind::Group) return group_ms(plan, kernel, roofline.launch_us * 1e-3);
     if (kernel.kind == KernelKind::Sequence) return planner::sequence_ms(plan, kernel);
+    if (kernel.kind == KernelKind::Recurrence) return planner::recurrence_ms(plan, kernel, roofline);
     const bool library = planner::is_library(kernel.kind);
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;

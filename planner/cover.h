@@ -29,6 +29,7 @@ enum class Role {
             // is read another way
   Inlined,
   Generated,
+  Recurrence,
   External,  // a function that the caller registers
   Unplanned
 };

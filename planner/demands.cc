@@ -33,7 +33,7 @@ class SizeDemandFinder {
   std::vector<SizeDemand> of_kernels(const Plan& plan) {
     for (const Kernel& kernel : plan.kernels) {
       if (kernel.kind == KernelKind::Generated || kernel.kind == KernelKind::Reorder ||
-          kernel.kind == KernelKind::External)
+          kernel.kind == KernelKind::External || kernel.kind == KernelKind::Recurrence)
         continue;
       const Cond has_none = none_of(shape_of(plan.buffer(kernel.output_buffers[0])));
       for (const BufferId input : kernel.input_buffers)

@@ -182,6 +182,8 @@ class KernelBuilder {
       add_attention_kernel(id);
     } else if (own.role == Role::Pooling) {
       add_pooling_kernel(cover_.graph.nodes()[id]);
+    } else if (own.role == Role::Recurrence) {
+      add_recurrence(cover_.graph.nodes()[id]);
     } else if (own.role == Role::External) {
       add_external_kernel(cover_.graph.nodes()[id]);
     } else if (own.role == Role::Generated) {
@@ -353,6 +355,22 @@ class KernelBuilder {
     k.input_buffers = {buffer_in(node->inputs[0], Layout(), cover_.of(node->inputs[0]).stored)};
     k.outputs = {{node, 0}};
     k.output_buffers = {buffer_of(k.outputs[0])};
+    add_kernel(std::move(k));
+  }
+
+  // Of plain tensors; operands by their places, as far as there are any.
+  void add_recurrence(const NodePtr& node) {
+    Kernel k{KernelKind::Recurrence};
+    k.nodes = {node};
+    for (const Value& input : node->inputs) {
+      if (!input) continue;
+      k.inputs.push_back(input);
+      k.input_buffers.push_back(buffer_in(input, Layout(), cover_.of(input).element));
+    }
+    for (size_t o = 0; o < node->outputs.size(); o++) {
+      k.outputs.push_back({node, static_cast<int>(o)});
+      k.output_buffers.push_back(buffer_of(k.outputs.back()));
+    }
     add_kernel(std::move(k));
   }
 

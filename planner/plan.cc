@@ -24,6 +24,7 @@ std::string to_string(KernelKind kind) {
     case KernelKind::Reorder: return "reorder";
     case KernelKind::Group: return "group";
     case KernelKind::Sequence: return "sequence";
+    case KernelKind::Recurrence: return "recurrence";
     case KernelKind::External: return "external";
   }
   return "";
@@ -313,13 +314,13 @@ Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Targe
   std::vector<KernelSpec> specs;
   std::set<std::string> seen;
   auto admit = [&](const Plan& plan, const Kernel& kernel) {
+    if (!is_timed(kernel.kind)) return;
     for (const Kernel& candidate : by_implementation(plan, kernel))
       if (seen.insert(kernel_signature(plan, candidate)).second) specs.push_back(spec_of(plan, candidate));
   };
   for (Drafted& drafted : drafts) {
     place_buffers(drafted.plan);
-    for (const Kernel& kernel : drafted.plan.kernels)
-      if (kernel.kind != KernelKind::External) admit(drafted.plan, kernel);
+    for (const Kernel& kernel : drafted.plan.kernels) admit(drafted.plan, kernel);
   }
   for (Drafted& drafted : drafts)
     for (const Plan& other : plans_by_other_choices(described, drafted))
@@ -343,8 +344,7 @@ Result<std::vector<KernelSpec>> estimated_kernels(const Graph& graph, const Targ
   std::set<std::string> seen;
   for (const Kernel& kernel : plan.kernels) {
     // A sequence's time is that of the model: the plan without it is timed beside it.
-    if (kernel.kind == KernelKind::External || kernel.kind == KernelKind::Sequence || costs.is_measured(plan, kernel))
-      continue;
+    if (!is_timed(kernel.kind) || kernel.kind == KernelKind::Sequence || costs.is_measured(plan, kernel)) continue;
     const bool chooses = is_library(kernel.kind) && implementation_of(plan, kernel).chooses_at_start;
     for (const Kernel& own : chooses ? by_implementation(plan, kernel) : std::vector<Kernel>{kernel})
       if (seen.insert(kernel_signature(plan, own)).second) specs.push_back(spec_of(plan, own));

@@ -92,7 +92,8 @@ class VariantPrinter {
         step(kernel, call.run, "gopt_runtime::kAlone");
       } else if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
-        const std::string filled = where_filled(kernel);
+        // A recurrence without steps gives the states that it begins with.
+        const std::string filled = kernel.kind == KernelKind::Recurrence ? "" : where_filled(kernel);
         creates_.push_back((plan_.times_kernels ? print_attempt(call.create) : filled + call.create) +
                            (filled.empty() ? "" : "else library.add_nothing();\n"));
         const std::string primitive = std::to_string(primitives_ - 1);
@@ -377,6 +378,8 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_attention_tiles.h",
                                  "gopt_attention_rows.cc",
                                  "gopt_attention_tiles.cc",
+                                 "gopt_recurrence.h",
+                                 "gopt_recurrence.cc",
                                  "gopt_transpose.h",
                                  "gopt_integer.h",
                                  "gopt_integer.cc",

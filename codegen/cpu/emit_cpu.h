@@ -17,6 +17,8 @@ struct LibraryCall {
 };
 Result<LibraryCall> print_library_call(const Plan& plan, const Kernel& kernel, size_t primitive);
 
+LibraryCall print_recurrence_call(const Plan& plan, const Kernel& kernel, const std::string& primitive);
+
 // What calls a registered function: tables of the node's attributes, whose names have this number in them, and the
 // call.
 struct FunctionCall {

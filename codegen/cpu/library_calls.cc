@@ -87,6 +87,7 @@ class CallPrinter {
   Result<LibraryCall> print() {
     if (kernel_.kind == KernelKind::Pooling) return pooling();
     if (kernel_.kind == KernelKind::Attention) return attention();
+    if (kernel_.kind == KernelKind::Recurrence) return print_recurrence_call(plan_, kernel_, id_);
     if (kernel_.integers) return integer_call();
     const bool convolution = kernel_.kind == KernelKind::Convolution;
     if (!convolution) scale();

@@ -9,6 +9,7 @@
 #include "../writer.h"
 #include "c_interface.h"
 #include "library_calls.h"
+#include "recurrences.h"
 #include "sequences.h"
 #include "thread_loops.h"
 
@@ -29,6 +30,11 @@ class CudaEmitter {
       if (kernel.kind == KernelKind::Sequence) {
         GOPT_ASSIGN_OR_RETURN(const PrintedSequence printed, print_sequence(plan_, kernel, sequences_.size()));
         sequences_.push_back({printed.name + ".cu", printed.text});
+        declarations_ += printed.declaration;
+        step(kernel, printed.call);
+      } else if (kernel.kind == KernelKind::Recurrence) {
+        const PrintedRecurrence printed = print_recurrence(plan_, kernel, recurrences_++);
+        recurrences_text_ += printed.text;
         declarations_ += printed.declaration;
         step(kernel, printed.call);
       } else if (has_library_call(kernel)) {
@@ -70,7 +76,9 @@ class CudaEmitter {
                       "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
                       "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
                       "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
-    if (!tiles.empty() || has_clusters_ || !sequences_.empty()) runtime.push_back("gopt_cluster.cuh");
+    if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_ > 0)
+      runtime.push_back("gopt_cluster.cuh");
+    if (recurrences_ > 0) runtime.push_back("gopt_recurrence.cuh");
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if (!sequences_.empty() && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
     if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");
@@ -94,6 +102,9 @@ class CudaEmitter {
       code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
     }
     code.files.insert(code.files.end(), sequences_.begin(), sequences_.end());
+    if (recurrences_ > 0)
+      code.files.push_back({"kernels_recurrences.cu",
+                            "#include \"gopt_recurrence.cuh\"\n#include \"kernels.h\"\n\n" + recurrences_text_});
     code.files.push_back({"model.cc", model_text()});
     return code;
   }
@@ -234,8 +245,8 @@ class CudaEmitter {
   std::vector<EmittedFile> sequences_;
   TileFunctions tiles_;
   bool has_clusters_ = false;  // of blocks, in some generated kernel
-  std::string declarations_, create_, run_, refresh_;
-  size_t primitives_ = 0;
+  std::string declarations_, create_, run_, refresh_, recurrences_text_;
+  size_t primitives_ = 0, recurrences_ = 0;
 };
 
 }  // namespace

@@ -51,11 +51,15 @@ struct HashOfValue {
 
 using ValueMap = std::unordered_map<Value, Value, HashOfValue>;
 
+struct Recurrence;
+
 // What an opaque node keeps: enough to write it again. `payload` is private to the reader and writer of the format.
 struct OpaqueOp {
   std::string domain, op_type;
   std::string payload;
   std::vector<std::string> captured_names;  // names under which its subgraphs refer to its last inputs
+  // What it computes, where it has a definition in this form alone (gopt/recurrence.h); it is not written again then.
+  std::shared_ptr<const Recurrence> recurrence;
 };
 
 class Node {
@@ -73,6 +77,7 @@ class Node {
   std::string annotations;                // private to the reader and writer of the format: documentation and the like
 
   bool is(OpKind kind) const { return op == kind; }
+  bool is_recurrence() const { return opaque && opaque->recurrence; }
 };
 
 enum class NodeId : uint32_t {};

@@ -1,13 +1,16 @@
-// RNN, GRU and LSTM, unrolled over the steps: the input's part of all steps is one product, made before them.
+// RNN, GRU and LSTM: the input's part of all steps is one product, made before them. Few steps are unrolled, a node for
+// each; many are a node for all (gopt/recurrence.h), of a graph of one step.
 #include <algorithm>
 #include <cctype>
 
+#include "gopt/recurrence.h"
 #include "lowering.h"
 
 namespace gopt::ir {
 namespace {
 
-constexpr int64_t kMostSteps = 1024;  // of all directions together
+constexpr int64_t kMostSteps = 1024;  // that are unrolled, of all directions together
+constexpr int64_t kMostUnrolled = 2;  // where they need not be
 
 // ---- activations ----
 
@@ -80,6 +83,13 @@ class Cell {
   Cell& operator=(const Cell&) = delete;
   virtual ~Cell() = default;
 
+  // Of which a graph of one step is made, without biases of the input.
+  void take_given(Value recurrent, Value recurrent_bias, Value peepholes) {
+    recurrent_ = std::move(recurrent);
+    recurrent_bias_ = std::move(recurrent_bias);
+    peepholes_ = std::move(peepholes);
+  }
+
   void take_weights(int64_t direction) {
     recurrent_ = transposed(of_direction(l_.input(2), direction));
     if (l_.has(3)) {
@@ -120,7 +130,7 @@ class Cell {
   int64_t gates_, hidden_;
   std::vector<GateFunction> activations_;
   double clip_;
-  Value recurrent_, input_bias_, recurrent_bias_;
+  Value recurrent_, input_bias_, recurrent_bias_, peepholes_;
 };
 
 class RnnCell : public Cell {
@@ -188,7 +198,6 @@ class LstmCell : public Cell {
     if (!peepholes_) return sum;
     return l_.add(sum, l_.mul(l_.slice(peepholes_, 0, k * hidden_, (k + 1) * hidden_), c));
   }
-  Value peepholes_;
 };
 
 // ---- the whole ----
@@ -196,24 +205,26 @@ class LstmCell : public Cell {
 // Which sequences are still running at each step; null where all run to the end.
 class Lengths {
  public:
+  // `steps`: 0 where they are any number.
   Lengths(Lowering& l, int64_t steps) : l_(l) {
     if (!l.has(4)) return;
     const Value given = l.input(4);
-    if (given.node->is(OpKind::Constant)) {
+    if (given.node->is(OpKind::Constant) && steps > 0) {
       const std::vector<int64_t> known = given.node->tensor.to_ints();
       if (std::all_of(known.begin(), known.end(), [&](int64_t length) { return length >= steps; })) return;
     }
-    lengths_ = l.unsqueeze(l.cast(given, ElementType::Int64), 1);
+    lengths_ = l.cast(given, ElementType::Int64);
   }
+  const Value& all() const { return lengths_; }  // [batch]; null where all run to the end
   Value chosen(int64_t step, const Value& running, const Value& ended) const {
     if (!lengths_) return running;
     const Value at = l_.scalar(ElementType::Int64, static_cast<double>(step));
-    return l_.where(l_.op(OpKind::Less, {at, lengths_}), running, ended);
+    return l_.where(l_.op(OpKind::Less, {at, l_.unsqueeze(lengths_, 1)}), running, ended);
   }
 
  private:
   Lowering& l_;
-  Value lengths_;  // [batch, 1]
+  Value lengths_;
 };
 
 struct Unrolled {
@@ -250,19 +261,125 @@ State initial_state(Lowering& l, bool has_cell, int64_t direction, const Value& 
   return {part(5), has_cell ? part(6) : Value{}};
 }
 
+// ---- a node for all steps ----
+
+// The cell that code has a kernel for, in all directions; nothing where it is another one.
+std::optional<Recurrence::Cell> whole_cell(Lowering& l, int64_t gates, const std::vector<GateFunction>& activations) {
+  using Cells = Recurrence::Cell;
+  std::vector<std::string> wanted{activations[0].name};
+  Cells cell = wanted[0] == "relu" ? Cells::Relu : Cells::Tanh;
+  if (gates == 4) wanted = {"sigmoid", "tanh", "tanh"}, cell = Cells::Lstm;
+  if (gates == 3) wanted = {"sigmoid", "tanh"}, cell = Cells::Gru;
+  if (gates == 1 && wanted[0] != "tanh" && wanted[0] != "relu") return std::nullopt;
+  for (size_t k = 0; k < activations.size(); k++)
+    if (activations[k].name != wanted[k % wanted.size()]) return std::nullopt;
+  const bool is_usual = l.real("clip", 0) == 0 && (gates != 4 || l.integer("input_forget", 0) == 0) &&
+                        (gates != 3 || l.integer("linear_before_reset", 0) != 0);
+  return is_usual && type_of(l.input(0)) == ElementType::Float32 ? std::optional(cell) : std::nullopt;
+}
+
+// States of all directions before the first step, [directions, batch, hidden].
+Value initial_states(Lowering& l, size_t input, const Value& x, int64_t directions, int64_t hidden) {
+  if (l.has(input)) return batch_second(l, l.input(input));
+  return l.expand(l.scalar(type_of(x), 0), {Index(directions), shape_of(x)[1], Index(hidden)});
+}
+
+class WholeRecurrence {
+ public:
+  WholeRecurrence(Lowering& l, Recurrence::Cell cell, const Value& x, bool is_reversed) : l_(l), x_(x) {
+    r_.cell = cell;
+    r_.is_reversed = is_reversed;
+    directions_ = extent_of(l.input(2), 0), hidden_ = extent_of(l.input(2), 2), width_ = r_.gates() * hidden_;
+  }
+
+  // `step` is of one direction: of which it is does not matter.
+  Values run(Cell& step, const Lengths& lengths) {
+    Values inputs(Recurrence::kInputs);
+    inputs[Recurrence::kWeights] = l_.transpose(l_.input(2), {0, 2, 1});
+    inputs[Recurrence::kSums] = sums(inputs);
+    inputs[Recurrence::kState] = initial_states(l_, 5, x_, directions_, hidden_);
+    if (r_.has_cell_state()) inputs[Recurrence::kCellState] = initial_states(l_, 6, x_, directions_, hidden_);
+    if (r_.has_cell_state() && l_.has(7)) inputs[Recurrence::kPeepholes] = l_.input(7);
+    inputs[Recurrence::kLengths] = lengths.all();
+    r_.step = l_.apart([&] { build_step(step, inputs); });
+    const ElementType type = type_of(x_);
+    const Shape &from = shape_of(x_), state{Index(directions_), from[1], Index(hidden_)};
+    std::vector<TensorType> types{{type, Shape{from[0], Index(directions_), from[1], Index(hidden_)}}, {type, state}};
+    if (r_.has_cell_state()) types.push_back({type, state});
+    const size_t outputs = types.size();
+    const NodePtr node =
+        l_.recurrence(std::make_shared<Recurrence>(std::move(r_)), std::move(inputs), std::move(types));
+    Values results;
+    for (size_t k = 0; k < outputs; k++) results.push_back({node, static_cast<int>(k)});
+    return results;
+  }
+
+ private:
+  // The input's part of all steps and directions; of the recurrent biases what is not kept apart, too.
+  Value sums(Values& inputs) {
+    const Value weights =
+        l_.reshape(l_.transpose(l_.input(1), {2, 0, 1}), {shape_of(x_)[2], Index(directions_ * width_)});
+    const Value product = l_.op(OpKind::MatMul, {x_, weights});
+    if (!l_.has(3)) return product;
+    Value bias = l_.slice(l_.input(3), 1, 0, width_);
+    const Value recurrent = l_.slice(l_.input(3), 1, width_, 2 * width_);
+    if (r_.cell == Recurrence::Cell::Gru)
+      inputs[Recurrence::kBias] = recurrent;
+    else
+      bias = l_.add(bias, recurrent);
+    return l_.add(product, l_.reshape(bias, {Index(directions_ * width_)}));
+  }
+
+  void build_step(Cell& step, const Values& inputs) {
+    const Index batch = shape_of(x_)[1];
+    const auto input = [&](const char* name, const Shape& shape) { return l_.graph_input(name, {type_of(x_), shape}); };
+    const Value own_sums = input("sums", {batch, Index(width_)}),
+                weights = input("weights", {Index(hidden_), Index(width_)});
+    State state{input("state", {batch, Index(hidden_)}), {}};
+    if (r_.has_cell_state()) state.c = input("cell", {batch, Index(hidden_)});
+    Value bias, peepholes;
+    if (inputs[Recurrence::kBias]) bias = input("bias", {Index(width_)});
+    if (inputs[Recurrence::kPeepholes]) peepholes = input("peepholes", {Index(3 * hidden_)});
+    step.take_given(weights, bias, peepholes);
+    const State next = step.step(own_sums, state);
+    l_.graph_output("next", next.h);
+    if (next.c) l_.graph_output("next_cell", next.c);
+  }
+
+  Lowering& l_;
+  const Value x_;
+  Recurrence r_;
+  int64_t directions_ = 1, hidden_ = 1, width_ = 1;
+};
+
+// As the operator gives them, from [steps, directions, batch, hidden] and states.
+Values in_layout(Lowering& l, Values results) {
+  if (l.integer("layout", 0) != 0) results[0] = l.transpose(results[0], {2, 0, 1, 3});
+  for (size_t k = 1; k < results.size(); k++) results[k] = batch_second(l, results[k]);
+  return results;
+}
+
 template <class C>
 Values lower_recurrent(Lowering& l, int64_t gates, const std::vector<std::string>& defaults) {
   const Value x = batch_second(l, l.input(0));
   Lowering::require(rank_of(x) == 3 && is_floating(type_of(x)) && rank_of(l.input(2)) == 3);
-  const int64_t directions = extent_of(l.input(2), 0), hidden = extent_of(l.input(2), 2), steps = extent_of(x, 0);
+  const int64_t directions = extent_of(l.input(2), 0), hidden = extent_of(l.input(2), 2);
   const std::string way = l.text("direction", "forward");
-  Lowering::require(directions == (way == "bidirectional" ? 2 : 1) && steps > 0 && steps * directions <= kMostSteps);
+  Lowering::require(directions == (way == "bidirectional" ? 2 : 1));
   std::vector<std::string> names = l.texts("activations");
   if (names.empty())
     for (int64_t d = 0; d < directions; d++) names.insert(names.end(), defaults.begin(), defaults.end());
   const std::vector<GateFunction> activations = activations_of(l, names);
   Lowering::require(activations.size() == defaults.size() * static_cast<size_t>(directions));
   const bool has_cell = defaults.size() == 3;
+  const bool is_open = !shape_of(x)[0].is_constant();
+  if (const auto whole = whole_cell(l, gates, activations); whole && (is_open || extent_of(x, 0) > kMostUnrolled)) {
+    C cell(l, gates, hidden, {activations.begin(), activations.begin() + static_cast<int64_t>(defaults.size())});
+    const Lengths lengths(l, is_open ? 0 : extent_of(x, 0));
+    return in_layout(l, WholeRecurrence(l, *whole, x, way == "reverse").run(cell, lengths));
+  }
+  const int64_t steps = extent_of(x, 0);
+  Lowering::require(steps > 0 && steps * directions <= kMostSteps);
   const Lengths lengths(l, steps);
   Values y, h, c;
   for (int64_t d = 0; d < directions; d++) {
@@ -277,11 +394,9 @@ Values lower_recurrent(Lowering& l, int64_t gates, const std::vector<std::string
   const auto joined = [&](const Values& parts, int64_t axis) {
     return parts.size() == 1 ? parts[0] : l.concat(parts, axis);
   };
-  Value all = joined(y, 1);
-  if (l.integer("layout", 0) != 0) all = l.transpose(all, {2, 0, 1, 3});
-  Values results{all, batch_second(l, joined(h, 0))};
-  if (has_cell) results.push_back(batch_second(l, joined(c, 0)));
-  return results;
+  Values results{joined(y, 1), joined(h, 0)};
+  if (has_cell) results.push_back(joined(c, 0));
+  return in_layout(l, std::move(results));
 }
 
 Values lower_rnn(Lowering& l) { return lower_recurrent<RnnCell>(l, 1, {"Tanh"}); }

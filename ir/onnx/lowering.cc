@@ -118,6 +118,13 @@ NodePtr Lowering::node(OpKind kind, Values inputs, Attributes attributes, int ou
   require(node.ok());
   return *node;
 }
+NodePtr Lowering::recurrence(std::shared_ptr<const Recurrence> recurrence, Values inputs,
+                             std::vector<TensorType> outputs) {
+  auto op = std::make_shared<OpaqueOp>();
+  op->op_type = view_.node.op_type();
+  op->recurrence = std::move(recurrence);
+  return state_.builder.opaque(std::move(op), std::move(inputs), std::move(outputs));
+}
 Value Lowering::op(OpKind kind, Values inputs, Attributes attributes) {
   return {node(kind, std::move(inputs), std::move(attributes), 1), 0};
 }

@@ -93,6 +93,7 @@ void Library::forget_weights(size_t primitive) {
   forget_packed(p.winograd);
   forget_packed(p.tiles);
   forget_packed(p.integers);
+  forget_packed(p.recurrence);
 }
 
 // oneDNN's own threads are OpenMP's, which another region would keep from it.

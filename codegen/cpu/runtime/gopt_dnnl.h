@@ -15,6 +15,7 @@
 #include "gopt_attention_rows.h"
 #include "gopt_integer.h"
 #include "gopt_post.h"
+#include "gopt_recurrence.h"
 
 namespace gopt_runtime {
 
@@ -151,13 +152,16 @@ class Library {
   // Scales and zero points of weights, and biases (null: none), are there when the primitive is added.
   void add(const IntegerCall& call, const void* src, const void* weights, const void* scales, const void* zeros,
            const void* bias, void* dst);
+  // Weights may be null where they are not constant: they are packed before each run then.
+  void add(const RecurrenceShape& recurrence, const float* constant_weights);
   void add_nothing();  // in the place of a primitive that cannot be made; running it is an error
   void finish();       // after the last
   void clear();        // to add primitives for other sizes; memory stays
   void bind(size_t primitive, const void* src, const void* weights, void* dst);  // null: as it is
   void bind_post(size_t primitive, int post, const void* operand);
   void run(size_t primitive);
-  int way_of(size_t primitive) const;  // kOneThread, kShared or kAlone (gopt_team.h)
+  void run(size_t primitive, const RecurrenceOperands& operands);  // of a recurrence
+  int way_of(size_t primitive) const;                              // kOneThread, kShared or kAlone (gopt_team.h)
   // Its weights are in no cache any more, for timing it where many others are read before they are read again.
   void forget_weights(size_t primitive);
 

@@ -19,6 +19,7 @@
 #include "gopt_panels.h"
 #include "gopt_planar.h"
 #include "gopt_pooling.h"
+#include "gopt_recurrence.h"
 #include "gopt_rows.h"
 #include "gopt_split.h"
 #include "gopt_tiles.h"
@@ -163,6 +164,12 @@ struct IntegerImages {
   int64_t images, src_bytes, weight_bytes, dst_bytes;
 };
 
+struct RecurrenceCall {
+  RecurrenceLoop loop;
+  memory packed, scratch;
+  bool packs;  // before each run: the weights are not constant
+};
+
 struct Primitive {
   explicit Primitive(int shared_by) : threads(shared_by) {}
   int threads;
@@ -182,6 +189,7 @@ struct Primitive {
   std::unique_ptr<AttentionCall<AttentionTiles>> attention_tiles;
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;
+  std::unique_ptr<RecurrenceCall> recurrence;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };

@@ -1,7 +1,8 @@
-// Products of matrices by oneDNN, and by loops of our own where they have few rows; attention.
+// Products of matrices by oneDNN, and by loops of our own where they have few rows; attention; recurrences.
 #include <string>
 
 #include "gopt_primitives.h"
+#include "gopt_vector.h"
 
 namespace gopt_runtime {
 namespace {
@@ -207,6 +208,32 @@ void Library::add(const AttentionShape& a, const void* query, const void* key, c
     p.attention = std::make_unique<AttentionCall<AttentionRows>>(std::move(own));
   }
   s.primitives.push_back(std::move(p));
+}
+
+void Library::add(const RecurrenceShape& r, const float* weights) {
+  State& s = *state_;
+  const auto all = static_cast<double>(r.steps * r.batch * r.directions * r.hidden * gates_of(r.cell));
+  const int threads = s.threads_for(all * static_cast<double>(r.hidden), all);
+  Primitive p(threads);
+  RecurrenceCall own{RecurrenceLoop(r, threads), {}, {}, weights == nullptr};
+  const memory::desc packed = State::floats(std::max<size_t>(own.loop.packed_floats(), 1));
+  if (weights) {
+    const memory::desc given({r.directions, r.hidden, gates_of(r.cell) * r.hidden}, kFloat, Tag::abc);
+    own.packed = s.packed_as(weights, given, packed, kLanes,
+                             [&](memory& to) { own.loop.pack(weights, static_cast<float*>(to.get_data_handle())); });
+  } else {
+    own.packed = s.temporary(p, packed);
+  }
+  own.scratch = s.temporary(p, State::floats(std::max<size_t>(own.loop.scratch_floats(), 1)));
+  p.recurrence = std::make_unique<RecurrenceCall>(std::move(own));
+  s.primitives.push_back(std::move(p));
+}
+
+void Library::run(size_t primitive, const RecurrenceOperands& operands) {
+  const RecurrenceCall& call = *state_->primitives[primitive].recurrence;
+  const auto data = [](const memory& m) { return static_cast<float*>(m.get_data_handle()); };
+  if (call.packs) call.loop.pack(operands.weights, data(call.packed));
+  call.loop.run(operands, data(call.packed), data(call.scratch));
 }
 
 }  // namespace gopt_runtime
