@@ -280,8 +280,9 @@ std::optional<Recurrence::Cell> whole_cell(Lowering& l, int64_t gates, const std
 
 // States of all directions before the first step, [directions, batch, hidden].
 Value initial_states(Lowering& l, size_t input, const Value& x, int64_t directions, int64_t hidden) {
-  if (l.has(input)) return batch_second(l, l.input(input));
-  return l.expand(l.scalar(type_of(x), 0), {Index(directions), shape_of(x)[1], Index(hidden)});
+  const Shape states{Index(directions), shape_of(x)[1], Index(hidden)};
+  if (l.has(input)) return l.reshape(batch_second(l, l.input(input)), states);  // which it may have at some sizes alone
+  return l.expand(l.scalar(type_of(x), 0), states);
 }
 
 class WholeRecurrence {
@@ -294,13 +295,18 @@ class WholeRecurrence {
 
   // `step` is of one direction: of which it is does not matter.
   Values run(Cell& step, const Lengths& lengths) {
+    const Index ways(directions_), gates(width_), hidden(hidden_);
+    require_shape(1, {ways, gates, shape_of(x_)[2]});
+    require_shape(2, {ways, gates, hidden});
+    require_shape(3, {ways, gates + gates});
+    require_shape(7, {ways, Index(3 * hidden_)});
     Values inputs(Recurrence::kInputs);
     inputs[Recurrence::kWeights] = l_.transpose(l_.input(2), {0, 2, 1});
     inputs[Recurrence::kSums] = sums(inputs);
     inputs[Recurrence::kState] = initial_states(l_, 5, x_, directions_, hidden_);
     if (r_.has_cell_state()) inputs[Recurrence::kCellState] = initial_states(l_, 6, x_, directions_, hidden_);
     if (r_.has_cell_state() && l_.has(7)) inputs[Recurrence::kPeepholes] = l_.input(7);
-    inputs[Recurrence::kLengths] = lengths.all();
+    if (lengths.all()) inputs[Recurrence::kLengths] = l_.reshape(lengths.all(), {shape_of(x_)[1]});
     r_.step = l_.apart([&] { build_step(step, inputs); });
     const ElementType type = type_of(x_);
     const Shape &from = shape_of(x_), state{Index(directions_), from[1], Index(hidden_)};
@@ -315,6 +321,10 @@ class WholeRecurrence {
   }
 
  private:
+  // Where there is such an input: the kernel reads so much.
+  void require_shape(size_t input, const Shape& shape) const {
+    Lowering::require(!l_.has(input) || shape_of(l_.input(input)) == shape);
+  }
   // The input's part of all steps and directions; of the recurrent biases what is not kept apart, too.
   Value sums(Values& inputs) {
     const Value weights =

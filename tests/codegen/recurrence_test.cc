@@ -130,7 +130,9 @@ TEST_P(RecurrenceLoops, AreAsInDouble) {
       for (int64_t u = 0; u < c.hidden; u++) {
         ASSERT_NEAR(last[static_cast<size_t>(line + u)], h[static_cast<size_t>(u)],
                     2e-5 * std::max(1.0, std::abs(h[static_cast<size_t>(u)])));
-        if (c.cell == kLstm) ASSERT_NEAR(last_cell[static_cast<size_t>(line + u)], own[static_cast<size_t>(u)], 5e-5);
+        if (c.cell == kLstm) {
+          ASSERT_NEAR(last_cell[static_cast<size_t>(line + u)], own[static_cast<size_t>(u)], 5e-5);
+        }
       }
     }
   EXPECT_EQ(result.back(), 3e9f);

@@ -13,16 +13,37 @@ namespace {
 // Multiplications of a step for which a thread is worth to be waited for.
 constexpr int64_t kOfThread = 32 * 1024;
 
-// Rows whose sums are in registers, and how many sums each of them is, which are added up in the end: of few, each
-// addition would wait for the one before.
-template <int gates>
-constexpr int kRowsOf = gates == 1               ? std::min(kRegisters, 8)
-                        : kRegisters / gates < 6 ? kRegisters / gates
-                                                 : 6;
+// Rows that a panel is multiplied by at once, and of how many gates: sums, a line of these gates and a row's number are
+// in registers.
+constexpr int kMostRows = 6;
+template <int gates, int rows>
+constexpr int kGatesAtOnce = rows* gates + gates <= kRegisters + 3 ? gates : 2;
+// How many sums each is, which are added up in the end: of few, each addition would wait for the one before.
 template <int gates, int rows>
 constexpr int kSumsOf = gates* rows <= 2   ? 4
                         : gates* rows <= 4 ? 2
                                            : 1;
+
+// Of so many rows by `part` gates of a panel's lines, from the gate at `w` on.
+template <int gates, int part, int rows>
+[[gnu::always_inline]] inline void multiply(const ScatteredRows<rows>& x, const float* w, int64_t depth,
+                                            float (*to)[gates][kLanes]) {
+  constexpr int sums = kSumsOf<part, rows>, line = gates * kLanes;
+  Vector s[sums][rows][part];
+  for (int n = 0; n < sums; n++)
+    for (int r = 0; r < rows; r++)
+      for (int g = 0; g < part; g++) s[n][r][g] = Vector{};
+  int64_t k = 0;
+  for (; k + sums <= depth; k += sums)
+#pragma GCC unroll 4
+    for (int n = 0; n < sums; n++, w += line) add_line(s[n], x, k + n, w);
+  for (; k < depth; k++, w += line) add_line(s[0], x, k, w);
+  for (int r = 0; r < rows; r++)
+    for (int g = 0; g < part; g++) {
+      for (int n = 1; n < sums; n++) s[0][r][g] += s[n][r][g];
+      std::memcpy(to[r][g], &s[0][r][g], sizeof to[r][g]);
+    }
+}
 
 inline float logistic(float x) { return 1.0f / (1.0f + gopt_exp(-x)); }
 
@@ -144,28 +165,22 @@ void RecurrenceLoop::copy_states(const RecurrenceOperands& o, const States& stat
 template <int gates, int rows>
 void RecurrenceLoop::add_rows(const RecurrenceOperands& o, const float* panel, const States& states, int64_t t,
                               int64_t direction, int64_t number, int64_t row) const {
-  constexpr int sums = kSumsOf<gates, rows>;
   const int64_t first = number * kLanes, at = line(direction, row);
   const int count = static_cast<int>(std::min<int64_t>(kLanes, s_.hidden - first));
-  Vector s[sums][rows][gates];
-  for (int n = 0; n < sums; n++)
-    for (int r = 0; r < rows; r++)
-      for (int g = 0; g < gates; g++) s[n][r][g] = Vector{};
+  constexpr int part = kGatesAtOnce<gates, rows>, rest = gates % part;
   const ScatteredRows<rows> x = rows_apart<rows>(states.now + at, padded_);
-  const float* w = panel;
-  int64_t k = 0;
-  for (; k + sums <= s_.hidden; k += sums)
-#pragma GCC unroll 4
-    for (int n = 0; n < sums; n++, w += gates * kLanes) add_line(s[n], x, k + n, w);
-  for (; k < s_.hidden; k++, w += gates * kLanes) add_line(s[0], x, k, w);
+  float sums[rows][gates][kLanes];
+  for (int gate = 0; gate + part <= gates; gate += part)
+    multiply<gates, part>(x, panel + gate * kLanes, s_.hidden,
+                          reinterpret_cast<float(*)[gates][kLanes]>(sums[0][gate]));
+  if constexpr (rest > 0)
+    multiply<gates, rest>(x, panel + (gates - rest) * kLanes, s_.hidden,
+                          reinterpret_cast<float(*)[gates][kLanes]>(sums[0][gates - rest]));
   for (int r = 0; r < rows; r++) {
-    float own[gates][kLanes];
-    for (int g = 0; g < gates; g++) {
-      for (int n = 1; n < sums; n++) s[0][r][g] += s[n][r][g];
-      std::memcpy(own[g], &s[0][r][g], sizeof own[g]);
-      if (o.bias)
+    auto& own = sums[r];
+    if (o.bias)
+      for (int g = 0; g < gates; g++)
         for (int j = 0; j < count; j++) own[g][j] += o.bias[(direction * gates + g) * s_.hidden + first + j];
-    }
     const int64_t sequence = row + r, place = at + r * padded_ + first;
     float* result = o.result + ((t * s_.directions + direction) * s_.batch + sequence) * s_.hidden + first;
     if (o.lengths && t >= o.lengths[sequence]) {
@@ -192,12 +207,12 @@ template <int gates>
 void RecurrenceLoop::step(const RecurrenceOperands& o, const float* packed, const States& states, int64_t k,
                           const Part& part) const {
   const int64_t t = is_backwards(part.direction) ? s_.steps - 1 - k : k, panel_floats = s_.hidden * gates * kLanes;
-  constexpr int most = kRowsOf<gates>;
   for (int64_t panel = part.first_panel; panel < part.last_panel; panel++) {
     const float* own = packed + (part.direction * panels_ + panel) * panel_floats;
     int64_t row = part.first_row;
-    for (; row + most <= part.last_row; row += most)
-      add_rows<gates, most>(o, own, states, t, part.direction, panel, row);
+    for (; row + kMostRows <= part.last_row; row += kMostRows)
+      add_rows<gates, kMostRows>(o, own, states, t, part.direction, panel, row);
+    for (; row + 4 <= part.last_row; row += 4) add_rows<gates, 4>(o, own, states, t, part.direction, panel, row);
     for (; row + 2 <= part.last_row; row += 2) add_rows<gates, 2>(o, own, states, t, part.direction, panel, row);
     for (; row < part.last_row; row++) add_rows<gates, 1>(o, own, states, t, part.direction, panel, row);
   }
