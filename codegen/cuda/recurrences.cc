@@ -30,6 +30,14 @@ int64_t rows_of_cluster(const std::vector<int64_t>& result, int64_t gates) {
   return rows;
 }
 
+// Fours of the depth that a lane has in registers (runtime/gopt_recurrence.cuh), which are all of as many as 16.
+int64_t held_fours(int64_t hidden) {
+  constexpr int64_t kOfLanes = 32, kMost = 16;
+  int64_t held = 1;
+  while (held < kMost && held * kOfLanes < hidden) held *= 2;
+  return held;
+}
+
 }  // namespace
 
 PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_t number) {
@@ -49,7 +57,7 @@ PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_
   printed.declaration = head + ";\n";
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + cell_text(r.cell) + ", " +
-                 std::to_string(rows_of_cluster(result, r.gates())) +
+                 std::to_string(rows_of_cluster(result, r.gates())) + ", " + std::to_string(held_fours(result[3])) +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
                  std::to_string(result[0]) + ", " + std::to_string(result[2]) + ", " + std::to_string(result[1]) +
                  ", " + std::to_string(result[3]) + (r.is_reversed ? ", true" : ", false") +

@@ -1,8 +1,8 @@
 // RNN, GRU and LSTM, all steps in one launch. A cluster of blocks has a direction and some sequences of the batch; each
-// block has some hidden units with all of their gates, and keeps the weights of these in its shared memory, where they
-// fit. What a block makes of a step it writes into the shared memory of all blocks of the cluster, and a barrier of the
-// cluster stands between two steps (Diamos et al., Persistent RNNs, ICML'16, section 3, by registers and a barrier of
-// the device). Without clusters a block has all units.
+// block has some hidden units with all of their gates, and keeps the weights of these in registers and in its shared
+// memory, where they fit. What a block makes of a step it writes into the shared memory of all blocks of the cluster,
+// and a barrier of the cluster stands between two steps (Diamos et al., Persistent RNNs, ICML'16, section 3, by
+// registers and a barrier of the device). Without clusters a block has all units.
 #pragma once
 
 #include <cstdint>
@@ -37,45 +37,30 @@ struct Call {
   bool has_fixed_weights;  // they are there before the kernel before has ended
 };
 
-// How a block's columns, which are its units of each gate in turn, and the depth are divided among its threads.
+// Eight lanes of a warp have a column, which is a unit's gate, and each of them every eighth four of the depth; the
+// four columns of a warp are a unit's gates, or, where there is one alone, four units. A block's warps take as many
+// units at once, those that are left in further turns.
+constexpr int kSlices = 8, kWarps = kThreads / 32;
+template <int gates>
+constexpr int kUnitsAtOnce = gates == 1 ? 4 * kWarps : kWarps;
+
 struct Division {
-  int units;    // of a block
-  int columns;  // in whole warps
-  int slices;   // of the depth
-  bool keeps_weights;
+  int units, turns;    // of a block
+  int fours;           // of the depth, of a lane
+  bool keeps_weights;  // in shared memory, but for those that are in registers
 };
 
 __device__ __forceinline__ float logistic(float x) { return 1.0f / (1.0f + expf(-x)); }
 
-template <int rows>
-__host__ __device__ inline int room_floats(const Division& by, int hidden) {
-  const int depth = (hidden + 3) / 4 * 4;
-  return (by.keeps_weights ? depth * by.columns : 0) + 2 * rows * depth + by.slices * rows * by.columns +
-         rows * by.units;
-}
-
+// Four of the depth of a column, from number 4 x four on; zeros beyond what there is.
 template <int gates>
-class Weights {
- public:
-  __device__ __forceinline__ Weights(const Call& call, const Division& by, int direction, int first_unit)
-      : from_(call.weights + static_cast<int64_t>(direction) * call.hidden * gates * call.hidden),
-        hidden_(call.hidden),
-        units_(by.units),
-        first_(first_unit) {}
-  // Of a column, four of the depth; zeros beyond what there is.
-  __device__ __forceinline__ float4 at(int four, int column) const {
-    const int gate = column / units_, unit = first_ + column % units_;
-    if (gate >= gates || unit >= hidden_) return float4{0, 0, 0, 0};
-    const float* own = from_ + (static_cast<int64_t>(4 * four) * gates + gate) * hidden_ + unit;
-    const int64_t next = static_cast<int64_t>(gates) * hidden_;
-    const int left = hidden_ - 4 * four;
-    return float4{own[0], left > 1 ? own[next] : 0, left > 2 ? own[2 * next] : 0, left > 3 ? own[3 * next] : 0};
-  }
-
- private:
-  const float* from_;
-  const int hidden_, units_, first_;
-};
+__device__ __forceinline__ float4 weights_at(const Call& call, int direction, int four, int gate, int unit) {
+  const int hidden = call.hidden, left = hidden - 4 * four;
+  if (gate >= gates || unit >= hidden || left <= 0) return float4{0, 0, 0, 0};
+  const int64_t next = static_cast<int64_t>(gates) * hidden;
+  const float* own = call.weights + (static_cast<int64_t>(direction) * hidden + 4 * four) * next + gate * hidden + unit;
+  return float4{own[0], left > 1 ? own[next] : 0, left > 2 ? own[2 * next] : 0, left > 3 ? own[3 * next] : 0};
+}
 
 __device__ __forceinline__ void leave_step() {
 #if __CUDA_ARCH__ >= 900
@@ -103,117 +88,136 @@ __device__ __forceinline__ float next_state(const float (&x)[kGates<cell>], cons
   }
 }
 
-template <Cell cell, int rows>
+// `held`: fours of a lane's first column that are in registers.
+template <Cell cell, int rows, int held>
 __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, const Division by) {
+  static_assert(rows <= kSlices, "a lane finishes one sequence");
   extern __shared__ float4 recurrence_room[];
-  constexpr int gates = kGates<cell>;
-  const int thread = static_cast<int>(threadIdx.x), hidden = call.hidden, fours = (hidden + 3) / 4, depth = 4 * fours;
-  float4* const kept = recurrence_room;
-  float* const states = reinterpret_cast<float*>(kept + (by.keeps_weights ? fours * by.columns : 0));
-  float *const parts = states + 2 * rows * depth, *const cells = parts + by.slices * rows * by.columns;
+  constexpr int gates = kGates<cell>, units_at_once = kUnitsAtOnce<gates>;
+  const int thread = static_cast<int>(threadIdx.x), hidden = call.hidden, slice = thread % kSlices,
+            slot = thread % 32 / kSlices, gate = gates == 1 ? 0 : slot,
+            first_unit = static_cast<int>(blockIdx.y) * by.units + (gates == 1 ? thread / kSlices : thread / 32),
+            last_unit = min(static_cast<int>(blockIdx.y + 1) * by.units, hidden);
   const int direction = static_cast<int>(blockIdx.x) % call.directions,
-            first_row = static_cast<int>(blockIdx.x) / call.directions * rows;
-  const int first_unit = static_cast<int>(blockIdx.y) * by.units;
+            row = static_cast<int>(blockIdx.x) / call.directions * rows + slice;
+  // Whether the lane has a sequence, whose units it finishes.
+  const bool has_row = slice < rows && row < call.batch && (gates == 1 || slot == 0);
   const bool is_backwards = call.is_reversed || direction == 1;
-  const Weights<gates> weights(call, by, direction, first_unit);
+  const int depth = 4 * kSlices * max(by.fours, held), kept_fours = by.turns * by.fours - min(by.fours, held);
+  float4* const kept = recurrence_room + thread;  // one of each thread, then the next of each
+  float* const cells = reinterpret_cast<float*>(recurrence_room + (by.keeps_weights ? kept_fours * kThreads : 0));
+  float* const states = cells + by.turns * kThreads;  // of two steps in turn
+  // The number of a four that is not in registers, among those.
+  const auto kept_at = [&](int turn, int j) { return (turn * by.fours + j - min(by.fours, held)) * kThreads; };
+  const auto weight = [&](int turn, int j) {
+    return weights_at<gates>(call, direction, j * kSlices + slice, gate, first_unit + turn * units_at_once);
+  };
+  const auto state_of = [&](int unit) { return (static_cast<int64_t>(direction) * call.batch + row) * hidden + unit; };
 
   gopt_let_next_begin();
   if (!call.has_fixed_weights) gopt_wait();
+  float4 own[held];
+#pragma unroll
+  for (int j = 0; j < held; j++) own[j] = weight(0, j);
   if (by.keeps_weights)
-    for (int i = thread; i < fours * by.columns; i += kThreads) kept[i] = weights.at(i / by.columns, i % by.columns);
+    for (int turn = 0; turn < by.turns; turn++)
+      for (int j = turn == 0 ? held : 0; j < by.fours; j++) kept[kept_at(turn, j)] = weight(turn, j);
   gopt_wait();
   for (int i = thread; i < 2 * rows * depth; i += kThreads) {
-    const int unit = i % depth, row = first_row + i / depth;
-    const bool is_there = i < rows * depth && unit < hidden && row < call.batch;
-    states[i] = is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + row) * hidden + unit] : 0;
+    const int unit = i % depth, of = static_cast<int>(blockIdx.x) / call.directions * rows + i / depth;
+    const bool is_there = i < rows * depth && unit < hidden && of < call.batch;
+    states[i] = is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0;
   }
-  // Its own unit of a sequence; of many more follow.
-  struct Own {
-    int row, unit;  // of the block's
-    bool is_there;
-    int64_t state;  // where it lies among states
-  };
-  const auto own_of = [&](int number) {
-    Own own{number / by.units, number % by.units, false, 0};
-    const int row = first_row + own.row, unit = first_unit + own.unit;
-    own.is_there = own.row < rows && row < call.batch && unit < hidden;
-    own.state = (static_cast<int64_t>(direction) * call.batch + row) * hidden + unit;
-    return own;
-  };
   if (cell == Cell::Lstm)
-    for (int i = thread; i < rows * by.units; i += kThreads)
-      if (const Own own = own_of(i); own.is_there) cells[i] = call.cell_state[own.state];
+    for (int turn = 0; turn < by.turns; turn++)
+      if (const int unit = first_unit + turn * units_at_once; has_row && unit < last_unit)
+        cells[turn * kThreads + thread] = call.cell_state[state_of(unit)];
   leave_step();
 
-  const int at_once = by.columns < kThreads ? by.columns : kThreads, slice = thread / at_once,
-            of_slice = (fours + by.slices - 1) / by.slices, first_four = slice * of_slice,
-            last_four = first_four + of_slice < fours ? first_four + of_slice : fours;
-  const Own first = own_of(thread);
+  const auto add = [&](float(&sums)[rows], const float4& w, const float* now, int four) {
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+      const float4 h = reinterpret_cast<const float4*>(now + r * depth)[four];
+      sums[r] += h.x * w.x + h.y * w.y + h.z * w.z + h.w * w.w;
+    }
+  };
   for (int k = 0; k < call.steps; k++) {
     const int step = is_backwards ? call.steps - 1 - k : k;
-    const auto inputs_of = [&](const Own& own, float(&x)[gates]) {
-      const int64_t line =
-          (static_cast<int64_t>(step) * call.batch + first_row + own.row) * call.directions + direction;
-#pragma unroll
-      for (int g = 0; g < gates; g++)
-        x[g] = own.is_there ? call.sums[(line * gates + g) * hidden + first_unit + own.unit] : 0;
-    };
-    float x[gates];
-    inputs_of(first, x);  // on its way while states are multiplied
     const float* const now = states + k % 2 * rows * depth;
     float* const next = states + (k + 1) % 2 * rows * depth;
-    if (slice < by.slices)
-      for (int column = thread % at_once; column < by.columns; column += at_once) {
-        float sums[rows] = {};
-#pragma unroll 4
-        for (int four = first_four; four < last_four; four++) {
-          const float4 w = by.keeps_weights ? kept[four * by.columns + column] : weights.at(four, column);
+    for (int turn = 0; turn < by.turns; turn++) {
+      const int unit = first_unit + turn * units_at_once;
+      const bool is_own = has_row && unit < last_unit;
+      float x[gates];  // on its way while states are multiplied
 #pragma unroll
-          for (int r = 0; r < rows; r++) {
-            const float4 h = reinterpret_cast<const float4*>(now + r * depth)[four];
-            sums[r] += h.x * w.x + h.y * w.y + h.z * w.z + h.w * w.w;
-          }
-        }
+      for (int g = 0; g < gates; g++)
+        x[g] =
+            is_own
+                ? call.sums[(((static_cast<int64_t>(step) * call.batch + row) * call.directions + direction) * gates +
+                             g) *
+                                hidden +
+                            unit]
+                : 0;
+      float sums[rows] = {};
+      int j = 0;
+      if (turn == 0) {
 #pragma unroll
-        for (int r = 0; r < rows; r++) parts[(slice * rows + r) * by.columns + column] = sums[r];
+        for (; j < held; j++) add(sums, own[j], now, j * kSlices + slice);
       }
-    __syncthreads();
-    for (int i = thread; i < rows * by.units; i += kThreads) {
-      const Own own = i == thread ? first : own_of(i);
-      if (!own.is_there) continue;
-      if (i != thread) inputs_of(own, x);
-      const int unit = first_unit + own.unit, row = first_row + own.row;
+#pragma unroll 4
+      for (; j < by.fours; j++)
+        add(sums, by.keeps_weights ? kept[kept_at(turn, j)] : weight(turn, j), now, j * kSlices + slice);
+      float mine = 0;  // of the lane's sequence
+#pragma unroll
+      for (int r = 0; r < rows; r++) {
+#pragma unroll
+        for (int other = 1; other < kSlices; other *= 2) sums[r] += __shfl_xor_sync(~0u, sums[r], other);
+        if (slice == r) mine = sums[r];
+      }
       float s[gates];
 #pragma unroll
       for (int g = 0; g < gates; g++) {
-        s[g] = call.bias ? call.bias[(direction * gates + g) * hidden + unit] : 0;
-        for (int part = 0; part < by.slices; part++)
-          s[g] += parts[(part * rows + own.row) * by.columns + g * by.units + own.unit];
+        s[g] = gates == 1 ? mine : __shfl_sync(~0u, mine, g * kSlices + slice);
+        if (call.bias && unit < last_unit) s[g] += call.bias[(direction * gates + g) * hidden + unit];
       }
-      const float before = now[own.row * depth + unit];
-      const float* const peepholes =
-          cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
-      float cell_state = cell == Cell::Lstm ? cells[i] : 0;
-      float made = next_state<cell>(x, s, peepholes, hidden, before, cell_state);
-      const bool is_running = !call.lengths || step < call.lengths[row];
-      call.result[((static_cast<int64_t>(step) * call.directions + direction) * call.batch + row) * hidden + unit] =
-          is_running ? made : 0;
-      if (!is_running) made = before;
-      if (cell == Cell::Lstm && is_running) cells[i] = cell_state;
-      float* const there = next + own.row * depth + unit;
+      float made = 0;
+      if (is_own) {
+        const float before = now[slice * depth + unit];
+        const float* const peepholes =
+            cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
+        float cell_state = cell == Cell::Lstm ? cells[turn * kThreads + thread] : 0;
+        made = next_state<cell>(x, s, peepholes, hidden, before, cell_state);
+        const bool is_running = !call.lengths || step < call.lengths[row];
+        call.result[static_cast<int64_t>(step) * call.directions * call.batch * hidden + state_of(unit)] =
+            is_running ? made : 0;
+        if (!is_running) made = before;
+        if (cell == Cell::Lstm && is_running) cells[turn * kThreads + thread] = cell_state;
+      }
 #if __CUDA_ARCH__ >= 900
-      for (int block = 0; block < static_cast<int>(gridDim.y); block++)
-        *const_cast<float*>(tiles::in_block(there, block)) = made;
-#else
-      *there = made;
+      // A lane for each block.
+      if (gridDim.y > 1) {
+        const int lane = thread % 32;
+#pragma unroll
+        for (int q = 0; q < (gates == 1 ? 4 : 1); q++)
+#pragma unroll
+          for (int r = 0; r < rows; r++) {
+            const float value = __shfl_sync(~0u, made, q * kSlices + r);
+            const int there = unit + (gates == 1 ? q - slot : 0);
+            if (lane < static_cast<int>(gridDim.y) && there < last_unit)
+              *const_cast<float*>(tiles::in_block(next + r * depth + there, lane)) = value;
+          }
+        continue;
+      }
 #endif
+      if (is_own) next[slice * depth + unit] = made;
     }
     leave_step();
   }
-  for (int i = thread; i < rows * by.units; i += kThreads)
-    if (const Own own = own_of(i); own.is_there) {
-      call.last[own.state] = states[call.steps % 2 * rows * depth + own.row * depth + first_unit + own.unit];
-      if (cell == Cell::Lstm) call.last_cell[own.state] = cells[i];
+  if (!has_row) return;
+  for (int turn = 0; turn < by.turns; turn++)
+    if (const int unit = first_unit + turn * units_at_once; unit < last_unit) {
+      call.last[state_of(unit)] = states[call.steps % 2 * rows * depth + slice * depth + unit];
+      if (cell == Cell::Lstm) call.last_cell[state_of(unit)] = cells[turn * kThreads + thread];
     }
 }
 
@@ -225,11 +229,19 @@ inline int blocks_wanted(int hidden, int gates, int most) {
   return blocks;
 }
 
-inline Division divide(int hidden, int gates, int blocks) {
-  Division by{(hidden + blocks - 1) / blocks, 0, 1, true};
-  by.columns = (by.units * gates + 31) / 32 * 32;
-  if (by.columns < kThreads) by.slices = kThreads / by.columns;
+inline Division divide(int hidden, int units_at_once, int blocks) {
+  Division by{};
+  by.units = (hidden + blocks - 1) / blocks;
+  by.turns = (by.units + units_at_once - 1) / units_at_once;
+  by.fours = (hidden + 4 * kSlices - 1) / (4 * kSlices);
+  by.keeps_weights = true;
   return by;
+}
+
+template <int rows, int held>
+int room_bytes(const Division& by) {
+  const int kept = by.keeps_weights ? by.turns * by.fours - (by.fours < held ? by.fours : held) : 0;
+  return 4 * (4 * kept * kThreads + by.turns * kThreads + 2 * rows * 4 * kSlices * (by.fours > held ? by.fours : held));
 }
 
 // Whether the device runs a cluster of so many blocks at once.
@@ -251,9 +263,9 @@ inline bool has_room(const void* kernel, int blocks, int bytes) {
 
 // Errors are found by cudaGetLastError after all launches. Throws where even a device's whole shared memory is too
 // little for the states.
-template <Cell cell, int rows>
+template <Cell cell, int rows, int held>
 void launch(Call call, cudaStream_t stream) {
-  const auto* const kernel = reinterpret_cast<const void*>(&take_all_steps<cell, rows>);
+  const auto* const kernel = reinterpret_cast<const void*>(&take_all_steps<cell, rows, held>);
   int device = 0, most_bytes = 0;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
@@ -261,11 +273,11 @@ void launch(Call call, cudaStream_t stream) {
   int bytes = 0, blocks = 2 * blocks_wanted(call.hidden, kGates<cell>, most_blocks_of_cluster(kernel, kThreads));
   do {
     blocks /= 2;
-    by = divide(call.hidden, kGates<cell>, blocks);
-    bytes = 4 * room_floats<rows>(by, call.hidden);
+    by = divide(call.hidden, kUnitsAtOnce<kGates<cell>>, blocks);
+    bytes = room_bytes<rows, held>(by);
     if (bytes > most_bytes) {
       by.keeps_weights = false;
-      bytes = 4 * room_floats<rows>(by, call.hidden);
+      bytes = room_bytes<rows, held>(by);
     }
     if (bytes > most_bytes) throw std::runtime_error("a recurrence's states are too large for the device's blocks");
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
