@@ -18,18 +18,6 @@ const char* cell_text(Recurrence::Cell cell) {
   throw InternalError("a recurrence without a cell");
 }
 
-// Sequences of a cluster: as few as leave no direction and sequence waiting for a multiprocessor, since weights in
-// shared memory are read for all of them alike.
-int64_t rows_of_cluster(const std::vector<int64_t>& result, int64_t gates) {
-  constexpr int64_t kMultiprocessors = 128, kMostRows = 8, kMostBlocks = 16, kBytesOfBlock = 64 << 10;
-  const int64_t directions = result[1], batch = result[2], hidden = result[3];
-  int64_t blocks = 1, rows = 1;
-  while (blocks < kMostBlocks && 4 * hidden * hidden * gates > blocks * kBytesOfBlock) blocks *= 2;
-  while (rows < std::min(kMostRows, batch) && directions * ((batch + rows - 1) / rows) * blocks > kMultiprocessors)
-    rows *= 2;
-  return rows;
-}
-
 // Fours of the depth that a lane has in registers (runtime/gopt_recurrence.cuh), which are all of as many as 16.
 int64_t held_fours(int64_t hidden) {
   constexpr int64_t kOfLanes = 32, kMost = 16;
@@ -57,7 +45,7 @@ PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_
   printed.declaration = head + ";\n";
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + cell_text(r.cell) + ", " +
-                 std::to_string(rows_of_cluster(result, r.gates())) + ", " + std::to_string(held_fours(result[3])) +
+                 std::to_string(held_fours(result[3])) +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
                  std::to_string(result[0]) + ", " + std::to_string(result[2]) + ", " + std::to_string(result[1]) +
                  ", " + std::to_string(result[3]) + (r.is_reversed ? ", true" : ", false") +

@@ -62,12 +62,24 @@ __device__ __forceinline__ float4 weights_at(const Call& call, int direction, in
   return float4{own[0], left > 1 ? own[next] : 0, left > 2 ? own[2 * next] : 0, left > 3 ? own[3 * next] : 0};
 }
 
-__device__ __forceinline__ void leave_step() {
+// Until all blocks are here, in two halves: what is written to memory between them is not waited for.
+__device__ __forceinline__ void arrive() {
 #if __CUDA_ARCH__ >= 900
-  if (gridDim.y > 1) return tiles::wait_for_cluster();
+  if (gridDim.y > 1) tiles::arrive_at_cluster();
+#endif
+}
+__device__ __forceinline__ void leave() {
+#if __CUDA_ARCH__ >= 900
+  if (gridDim.y > 1) return tiles::leave_cluster();
 #endif
   __syncthreads();
 }
+
+// The input's part of a unit's gates, and what is added to the states' part: on its way a turn ahead.
+template <int gates>
+struct Ahead {
+  float x[gates], bias[gates];
+};
 
 // A unit of a sequence, as it goes from step to step.
 template <Cell cell>
@@ -132,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     for (int turn = 0; turn < by.turns; turn++)
       if (const int unit = first_unit + turn * units_at_once; has_row && unit < last_unit)
         cells[turn * kThreads + thread] = call.cell_state[state_of(unit)];
-  leave_step();
+  arrive();
 
   const auto add = [&](float(&sums)[rows], const float4& w, const float* now, int four) {
 #pragma unroll
@@ -141,23 +153,34 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       sums[r] += h.x * w.x + h.y * w.y + h.z * w.z + h.w * w.w;
     }
   };
+  const auto step_of = [&](int k) { return is_backwards ? call.steps - 1 - k : k; };
+  const auto ahead_of = [&](int k, int turn) {
+    Ahead<gates> ahead;
+    const int unit = first_unit + turn * units_at_once;
+    const bool is_there = has_row && unit < last_unit && k < call.steps;
+    const int64_t line = (static_cast<int64_t>(step_of(k)) * call.batch + row) * call.directions + direction;
+#pragma unroll
+    for (int g = 0; g < gates; g++) {
+      ahead.x[g] = is_there ? call.sums[(line * gates + g) * hidden + unit] : 0;
+      ahead.bias[g] = is_there && call.bias ? call.bias[(direction * gates + g) * hidden + unit] : 0;
+    }
+    return ahead;
+  };
+  Ahead<gates> ahead = ahead_of(0, 0);
+  leave();
   for (int k = 0; k < call.steps; k++) {
-    const int step = is_backwards ? call.steps - 1 - k : k;
+    const int step = step_of(k);
     const float* const now = states + k % 2 * rows * depth;
     float* const next = states + (k + 1) % 2 * rows * depth;
+    float* to = nullptr;  // where a result is to be stored
+    float result = 0;
     for (int turn = 0; turn < by.turns; turn++) {
       const int unit = first_unit + turn * units_at_once;
       const bool is_own = has_row && unit < last_unit;
-      float x[gates];  // on its way while states are multiplied
-#pragma unroll
-      for (int g = 0; g < gates; g++)
-        x[g] =
-            is_own
-                ? call.sums[(((static_cast<int64_t>(step) * call.batch + row) * call.directions + direction) * gates +
-                             g) *
-                                hidden +
-                            unit]
-                : 0;
+      const Ahead<gates> own_ahead = ahead;
+      ahead = turn + 1 < by.turns ? ahead_of(k, turn + 1) : ahead_of(k + 1, 0);
+      if (to) *to = result;
+      to = nullptr;
       float sums[rows] = {};
       int j = 0;
       if (turn == 0) {
@@ -177,8 +200,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       float s[gates];
 #pragma unroll
       for (int g = 0; g < gates; g++) {
-        s[g] = gates == 1 ? mine : __shfl_sync(~0u, mine, g * kSlices + slice);
-        if (call.bias && unit < last_unit) s[g] += call.bias[(direction * gates + g) * hidden + unit];
+        s[g] = (gates == 1 ? mine : __shfl_sync(~0u, mine, g * kSlices + slice)) + own_ahead.bias[g];
       }
       float made = 0;
       if (is_own) {
@@ -186,10 +208,10 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         const float* const peepholes =
             cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
         float cell_state = cell == Cell::Lstm ? cells[turn * kThreads + thread] : 0;
-        made = next_state<cell>(x, s, peepholes, hidden, before, cell_state);
+        made = next_state<cell>(own_ahead.x, s, peepholes, hidden, before, cell_state);
         const bool is_running = !call.lengths || step < call.lengths[row];
-        call.result[static_cast<int64_t>(step) * call.directions * call.batch * hidden + state_of(unit)] =
-            is_running ? made : 0;
+        to = call.result + static_cast<int64_t>(step) * call.directions * call.batch * hidden + state_of(unit);
+        result = is_running ? made : 0;
         if (!is_running) made = before;
         if (cell == Cell::Lstm && is_running) cells[turn * kThreads + thread] = cell_state;
       }
@@ -211,7 +233,9 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #endif
       if (is_own) next[slice * depth + unit] = made;
     }
-    leave_step();
+    arrive();
+    if (to) *to = result;
+    leave();
   }
   if (!has_row) return;
   for (int turn = 0; turn < by.turns; turn++)
@@ -219,14 +243,6 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       call.last[state_of(unit)] = states[call.steps % 2 * rows * depth + slice * depth + unit];
       if (cell == Cell::Lstm) call.last_cell[state_of(unit)] = cells[turn * kThreads + thread];
     }
-}
-
-// Blocks of a cluster: as many as keep so many bytes of weights each, where there are so many.
-constexpr int64_t kBytesOfBlock = 64 << 10;
-inline int blocks_wanted(int hidden, int gates, int most) {
-  int blocks = 1;
-  while (blocks < most && 4 * static_cast<int64_t>(hidden) * hidden * gates > blocks * kBytesOfBlock) blocks *= 2;
-  return blocks;
 }
 
 inline Division divide(int hidden, int units_at_once, int blocks) {
@@ -244,51 +260,77 @@ int room_bytes(const Division& by) {
   return 4 * (4 * kept * kThreads + by.turns * kThreads + 2 * rows * 4 * kSlices * (by.fours > held ? by.fours : held));
 }
 
-// Whether the device runs a cluster of so many blocks at once.
-inline bool has_room(const void* kernel, int blocks, int bytes) {
-  if (blocks == 1) return true;
+// Clusters of so many blocks that the device runs at once.
+inline int clusters_at_once(const void* kernel, int blocks, int bytes) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.y = static_cast<unsigned>(blocks),
+  attribute.val.clusterDim.y = static_cast<unsigned>(blocks);
   attribute.val.clusterDim.x = attribute.val.clusterDim.z = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(1, static_cast<unsigned>(blocks)), config.blockDim = dim3(kThreads);
   config.dynamicSmemBytes = static_cast<size_t>(bytes);
   config.attrs = &attribute, config.numAttrs = 1;
   int clusters = 0;
-  const bool has = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0;
+  const bool is_known = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess;
   (void)cudaGetLastError();  // which the next launch would be blamed for
-  return has;
+  return is_known ? clusters : 0;
 }
 
-// Errors are found by cudaGetLastError after all launches. Throws where even a device's whole shared memory is too
-// little for the states.
-template <Cell cell, int rows, int held>
-void launch(Call call, cudaStream_t stream) {
+struct Choice {
+  const void* kernel = nullptr;
+  int rows = 0, blocks = 0, bytes = 0;
+  Division by{};
+  double cycles = 0;  // of a step, times the rounds in which clusters run
+};
+
+// What a step takes, about: its barrier and functions; each turn the reads of shared memory, 128 bytes a cycle, of
+// states, and of weights that are not in registers, or 64 bytes a cycle from the L2 cache.
+inline double cycles_of_step(const Division& by, int rows, int held, int blocks) {
+  const int fours = by.turns * by.fours, from_memory = fours - (by.fours < held ? by.fours : held);
+  return (blocks > 1 ? 1800.0 : 1000.0) + by.turns * 100.0 + kWarps * static_cast<double>(fours) * rows +
+         from_memory * (by.keeps_weights ? 4.0 * kWarps : 128.0);
+}
+
+// Takes the kernel for so many sequences a cluster where it is expected to be faster.
+template <Cell cell, int held, int rows>
+void consider(const Call& call, int most_bytes, int multiprocessors, Choice& best) {
   const auto* const kernel = reinterpret_cast<const void*>(&take_all_steps<cell, rows, held>);
-  int device = 0, most_bytes = 0;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
+  const int most_blocks = most_blocks_of_cluster(kernel, kThreads), groups = (call.batch + rows - 1) / rows;
+  for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
+    Division by = divide(call.hidden, kUnitsAtOnce<kGates<cell>>, blocks);
+    by.keeps_weights = room_bytes<rows, held>(by) <= most_bytes;
+    const int bytes = room_bytes<rows, held>(by);
+    if (bytes > most_bytes) continue;
+    const int at_once = blocks == 1 ? multiprocessors : clusters_at_once(kernel, blocks, bytes);
+    if (at_once == 0) continue;
+    const int rounds = (call.directions * groups + at_once - 1) / at_once;
+    const double cycles = rounds * cycles_of_step(by, rows, held, blocks);
+    if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
+  }
+}
+
+// Errors are found by cudaGetLastError after all launches. Throws where the device's shared memory is too little for
+// the states.
+template <Cell cell, int held>
+void launch(Call call, cudaStream_t stream) {
+  int device = 0, most_bytes = 0, multiprocessors = 1;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  Division by{};
-  int bytes = 0, blocks = 2 * blocks_wanted(call.hidden, kGates<cell>, most_blocks_of_cluster(kernel, kThreads));
-  do {
-    blocks /= 2;
-    by = divide(call.hidden, kUnitsAtOnce<kGates<cell>>, blocks);
-    bytes = room_bytes<rows, held>(by);
-    if (bytes > most_bytes) {
-      by.keeps_weights = false;
-      bytes = room_bytes<rows, held>(by);
-    }
-    if (bytes > most_bytes) throw std::runtime_error("a recurrence's states are too large for the device's blocks");
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  } while (!has_room(kernel, blocks, bytes));
-  void* passed[] = {&call, &by};
-  const int groups = (call.batch + rows - 1) / rows;
-  launch_dependent(kernel,
-                   {.grid = dim3(static_cast<unsigned>(call.directions * groups), static_cast<unsigned>(blocks)),
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  Choice choice;
+  consider<cell, held, 1>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 1) consider<cell, held, 2>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 2) consider<cell, held, 4>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 4) consider<cell, held, 8>(call, most_bytes, multiprocessors, choice);
+  if (!choice.kernel) throw std::runtime_error("a recurrence's states are too large for the device's shared memory");
+  void* passed[] = {&call, &choice.by};
+  const int groups = (call.batch + choice.rows - 1) / choice.rows;
+  launch_dependent(choice.kernel,
+                   {.grid = dim3(static_cast<unsigned>(call.directions * groups), static_cast<unsigned>(choice.blocks)),
                     .threads = dim3(kThreads),
-                    .shared_bytes = static_cast<size_t>(bytes),
-                    .cluster = blocks},
+                    .shared_bytes = static_cast<size_t>(choice.bytes),
+                    .cluster = choice.blocks},
                    passed, stream);
 }
 
