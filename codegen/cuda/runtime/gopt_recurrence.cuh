@@ -75,9 +75,9 @@ __device__ __forceinline__ void leave() {
   __syncthreads();
 }
 
-// The input's part of a unit's gates, and what is added to the states' part: on its way a turn ahead.
+// The input's part of a unit's gates, and what is added to the states' part.
 template <int gates>
-struct Ahead {
+struct Given {
   float x[gates], bias[gates];
 };
 
@@ -154,19 +154,16 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     }
   };
   const auto step_of = [&](int k) { return is_backwards ? call.steps - 1 - k : k; };
-  const auto ahead_of = [&](int k, int turn) {
-    Ahead<gates> ahead;
-    const int unit = first_unit + turn * units_at_once;
-    const bool is_there = has_row && unit < last_unit && k < call.steps;
-    const int64_t line = (static_cast<int64_t>(step_of(k)) * call.batch + row) * call.directions + direction;
+  const auto given_to = [&](int step, int unit, bool is_there) {
+    Given<gates> given;
+    const int64_t line = (static_cast<int64_t>(step) * call.batch + row) * call.directions + direction;
 #pragma unroll
     for (int g = 0; g < gates; g++) {
-      ahead.x[g] = is_there ? call.sums[(line * gates + g) * hidden + unit] : 0;
-      ahead.bias[g] = is_there && call.bias ? call.bias[(direction * gates + g) * hidden + unit] : 0;
+      given.x[g] = is_there ? call.sums[(line * gates + g) * hidden + unit] : 0;
+      given.bias[g] = is_there && call.bias ? call.bias[(direction * gates + g) * hidden + unit] : 0;
     }
-    return ahead;
+    return given;
   };
-  Ahead<gates> ahead = ahead_of(0, 0);
   leave();
   for (int k = 0; k < call.steps; k++) {
     const int step = step_of(k);
@@ -177,8 +174,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     for (int turn = 0; turn < by.turns; turn++) {
       const int unit = first_unit + turn * units_at_once;
       const bool is_own = has_row && unit < last_unit;
-      const Ahead<gates> own_ahead = ahead;
-      ahead = turn + 1 < by.turns ? ahead_of(k, turn + 1) : ahead_of(k + 1, 0);
+      const Given<gates> own_given = given_to(step, unit, is_own);  // on its way while states are multiplied
       if (to) *to = result;
       to = nullptr;
       float sums[rows] = {};
@@ -200,7 +196,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       float s[gates];
 #pragma unroll
       for (int g = 0; g < gates; g++) {
-        s[g] = (gates == 1 ? mine : __shfl_sync(~0u, mine, g * kSlices + slice)) + own_ahead.bias[g];
+        s[g] = (gates == 1 ? mine : __shfl_sync(~0u, mine, g * kSlices + slice)) + own_given.bias[g];
       }
       float made = 0;
       if (is_own) {
@@ -208,7 +204,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         const float* const peepholes =
             cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
         float cell_state = cell == Cell::Lstm ? cells[turn * kThreads + thread] : 0;
-        made = next_state<cell>(own_ahead.x, s, peepholes, hidden, before, cell_state);
+        made = next_state<cell>(own_given.x, s, peepholes, hidden, before, cell_state);
         const bool is_running = !call.lengths || step < call.lengths[row];
         to = call.result + static_cast<int64_t>(step) * call.directions * call.batch * hidden + state_of(unit);
         result = is_running ? made : 0;
