@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gopt/interpreter.h"
+
 namespace gopt {
 namespace {
 

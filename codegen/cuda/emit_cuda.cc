@@ -78,7 +78,7 @@ class CudaEmitter {
                       "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
     if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_ > 0)
       runtime.push_back("gopt_cluster.cuh");
-    if (recurrences_ > 0) runtime.push_back("gopt_recurrence.cuh");
+    if (recurrences_ > 0) runtime.insert(runtime.end(), {"gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if (!sequences_.empty() && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
     if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");
@@ -104,7 +104,7 @@ class CudaEmitter {
     code.files.insert(code.files.end(), sequences_.begin(), sequences_.end());
     if (recurrences_ > 0)
       code.files.push_back({"kernels_recurrences.cu",
-                            "#include \"gopt_recurrence.cuh\"\n#include \"kernels.h\"\n\n" + recurrences_text_});
+                            "#include \"gopt_recurrence_call.cuh\"\n#include \"kernels.h\"\n\n" + recurrences_text_});
     code.files.push_back({"model.cc", model_text()});
     return code;
   }

@@ -31,6 +31,11 @@ Result<std::vector<std::vector<Tensor>>> interpret_all(const Graph& graph,
 Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs,
                                            Products products = Products::Exact);
 
+// What a recurrence's node (gopt/recurrence.h) gives, by its graph of a step, for inputs as that has them. Errors:
+// those of interpret() for the step.
+Result<std::vector<Tensor>> interpret_recurrence(const Recurrence& recurrence, const std::vector<Tensor>& inputs,
+                                                 Products products);
+
 // The tensor of a value that depends on initializers alone. Errors as above.
 Result<Tensor> evaluate_constant(const Value& value);
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "gopt/graph.h"
-#include "gopt/interpreter.h"
 
 namespace gopt {
 
@@ -35,10 +34,5 @@ struct Recurrence {
 
 // The number of an operand among the inputs that a node has, in order; -1: it is left out.
 int operand_of(const Node& node, Recurrence::Input input);
-
-// The outputs of one, by its graph of a step, for `inputs` as the node has them (empty tensors for those left out).
-// Errors: those of interpret().
-Result<std::vector<Tensor>> interpret_recurrence(const Recurrence& recurrence, const std::vector<Tensor>& inputs,
-                                                 Products products);
 
 }  // namespace gopt

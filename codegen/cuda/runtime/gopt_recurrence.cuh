@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 
 #include "gopt_cluster.cuh"
 #include "gopt_launch.h"
@@ -49,6 +48,8 @@ struct Division {
   int fours;           // of the depth, of a lane
   bool keeps_weights;  // in shared memory, but for those that are in registers
 };
+
+__host__ __device__ constexpr int lesser(int a, int b) { return a < b ? a : b; }
 
 __device__ __forceinline__ float logistic(float x) { return 1.0f / (1.0f + expf(-x)); }
 
@@ -104,23 +105,25 @@ __device__ __forceinline__ float next_state(const float (&x)[kGates<cell>], cons
 template <Cell cell, int rows, int held>
 __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, const Division by) {
   static_assert(rows <= kSlices, "a lane finishes one sequence");
-  extern __shared__ float4 recurrence_room[];
+  extern __shared__ __align__(128) char shared[];
+  float4* const room = reinterpret_cast<float4*>(shared);
   constexpr int gates = kGates<cell>, units_at_once = kUnitsAtOnce<gates>;
   const int thread = static_cast<int>(threadIdx.x), hidden = call.hidden, slice = thread % kSlices,
             slot = thread % 32 / kSlices, gate = gates == 1 ? 0 : slot,
             first_unit = static_cast<int>(blockIdx.y) * by.units + (gates == 1 ? thread / kSlices : thread / 32),
-            last_unit = min(static_cast<int>(blockIdx.y + 1) * by.units, hidden);
+            last_unit = lesser(static_cast<int>(blockIdx.y + 1) * by.units, hidden);
   const int direction = static_cast<int>(blockIdx.x) % call.directions,
             row = static_cast<int>(blockIdx.x) / call.directions * rows + slice;
   // Whether the lane has a sequence, whose units it finishes.
   const bool has_row = slice < rows && row < call.batch && (gates == 1 || slot == 0);
   const bool is_backwards = call.is_reversed || direction == 1;
-  const int depth = 4 * kSlices * max(by.fours, held), kept_fours = by.turns * by.fours - min(by.fours, held);
-  float4* const kept = recurrence_room + thread;  // one of each thread, then the next of each
-  float* const cells = reinterpret_cast<float*>(recurrence_room + (by.keeps_weights ? kept_fours * kThreads : 0));
+  const int in_registers = lesser(by.fours, held), kept_fours = by.turns * by.fours - in_registers,
+            depth = 4 * kSlices * (by.fours + held - in_registers);
+  float4* const kept = room + thread;  // one of each thread, then the next of each
+  float* const cells = reinterpret_cast<float*>(room + (by.keeps_weights ? kept_fours * kThreads : 0));
   float* const states = cells + by.turns * kThreads;  // of two steps in turn
   // The number of a four that is not in registers, among those.
-  const auto kept_at = [&](int turn, int j) { return (turn * by.fours + j - min(by.fours, held)) * kThreads; };
+  const auto kept_at = [&](int turn, int j) { return (turn * by.fours + j - in_registers) * kThreads; };
   const auto weight = [&](int turn, int j) {
     return weights_at<gates>(call, direction, j * kSlices + slice, gate, first_unit + turn * units_at_once);
   };
@@ -250,84 +253,11 @@ inline Division divide(int hidden, int units_at_once, int blocks) {
   return by;
 }
 
+// Of a block's shared memory.
 template <int rows, int held>
 int room_bytes(const Division& by) {
-  const int kept = by.keeps_weights ? by.turns * by.fours - (by.fours < held ? by.fours : held) : 0;
-  return 4 * (4 * kept * kThreads + by.turns * kThreads + 2 * rows * 4 * kSlices * (by.fours > held ? by.fours : held));
-}
-
-// Clusters of so many blocks that the device runs at once.
-inline int clusters_at_once(const void* kernel, int blocks, int bytes) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.y = static_cast<unsigned>(blocks);
-  attribute.val.clusterDim.x = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(1, static_cast<unsigned>(blocks)), config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = static_cast<size_t>(bytes);
-  config.attrs = &attribute, config.numAttrs = 1;
-  int clusters = 0;
-  const bool is_known = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess;
-  (void)cudaGetLastError();  // which the next launch would be blamed for
-  return is_known ? clusters : 0;
-}
-
-struct Choice {
-  const void* kernel = nullptr;
-  int rows = 0, blocks = 0, bytes = 0;
-  Division by{};
-  double cycles = 0;  // of a step, times the rounds in which clusters run
-};
-
-// What a step takes, about: its barrier and functions; each turn the reads of shared memory, 128 bytes a cycle, of
-// states, and of weights that are not in registers, or 64 bytes a cycle from the L2 cache.
-inline double cycles_of_step(const Division& by, int rows, int held, int blocks) {
-  const int fours = by.turns * by.fours, from_memory = fours - (by.fours < held ? by.fours : held);
-  return (blocks > 1 ? 1800.0 : 1000.0) + by.turns * 100.0 + kWarps * static_cast<double>(fours) * rows +
-         from_memory * (by.keeps_weights ? 4.0 * kWarps : 128.0);
-}
-
-// Takes the kernel for so many sequences a cluster where it is expected to be faster.
-template <Cell cell, int held, int rows>
-void consider(const Call& call, int most_bytes, int multiprocessors, Choice& best) {
-  const auto* const kernel = reinterpret_cast<const void*>(&take_all_steps<cell, rows, held>);
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
-  const int most_blocks = most_blocks_of_cluster(kernel, kThreads), groups = (call.batch + rows - 1) / rows;
-  for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
-    Division by = divide(call.hidden, kUnitsAtOnce<kGates<cell>>, blocks);
-    by.keeps_weights = room_bytes<rows, held>(by) <= most_bytes;
-    const int bytes = room_bytes<rows, held>(by);
-    if (bytes > most_bytes) continue;
-    const int at_once = blocks == 1 ? multiprocessors : clusters_at_once(kernel, blocks, bytes);
-    if (at_once == 0) continue;
-    const int rounds = (call.directions * groups + at_once - 1) / at_once;
-    const double cycles = rounds * cycles_of_step(by, rows, held, blocks);
-    if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
-  }
-}
-
-// Errors are found by cudaGetLastError after all launches. Throws where the device's shared memory is too little for
-// the states.
-template <Cell cell, int held>
-void launch(Call call, cudaStream_t stream) {
-  int device = 0, most_bytes = 0, multiprocessors = 1;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  Choice choice;
-  consider<cell, held, 1>(call, most_bytes, multiprocessors, choice);
-  if (call.batch > 1) consider<cell, held, 2>(call, most_bytes, multiprocessors, choice);
-  if (call.batch > 2) consider<cell, held, 4>(call, most_bytes, multiprocessors, choice);
-  if (call.batch > 4) consider<cell, held, 8>(call, most_bytes, multiprocessors, choice);
-  if (!choice.kernel) throw std::runtime_error("a recurrence's states are too large for the device's shared memory");
-  void* passed[] = {&call, &choice.by};
-  const int groups = (call.batch + choice.rows - 1) / choice.rows;
-  launch_dependent(choice.kernel,
-                   {.grid = dim3(static_cast<unsigned>(call.directions * groups), static_cast<unsigned>(choice.blocks)),
-                    .threads = dim3(kThreads),
-                    .shared_bytes = static_cast<size_t>(choice.bytes),
-                    .cluster = choice.blocks},
-                   passed, stream);
+  const int in_registers = lesser(by.fours, held), kept = by.keeps_weights ? by.turns * by.fours - in_registers : 0;
+  return 4 * (4 * kept * kThreads + by.turns * kThreads + 2 * rows * 4 * kSlices * (by.fours + held - in_registers));
 }
 
 }  // namespace recurrences

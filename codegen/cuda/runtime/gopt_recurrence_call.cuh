@@ -1,0 +1,86 @@
+// Recurrences on their way to the device: how many blocks and sequences a cluster has.
+#pragma once
+
+#include <stdexcept>
+
+#include "gopt_recurrence.cuh"
+
+namespace gopt_runtime {
+namespace recurrences {
+
+// Clusters of so many blocks that the device runs at once.
+inline int clusters_at_once(const void* kernel, int blocks, int bytes) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.y = static_cast<unsigned>(blocks);
+  attribute.val.clusterDim.x = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(1, static_cast<unsigned>(blocks)), config.blockDim = dim3(kThreads);
+  config.dynamicSmemBytes = static_cast<size_t>(bytes);
+  config.attrs = &attribute, config.numAttrs = 1;
+  int clusters = 0;
+  const bool is_known = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess;
+  (void)cudaGetLastError();  // which the next launch would be blamed for
+  return is_known ? clusters : 0;
+}
+
+struct Choice {
+  const void* kernel = nullptr;
+  int rows = 0, blocks = 0, bytes = 0;
+  Division by{};
+  double cycles = 0;  // of a step, times the rounds in which clusters run
+};
+
+// What a step takes, about: its barrier and functions; each turn the reads of shared memory, 128 bytes a cycle, of
+// states, and of weights that are not in registers, or 64 bytes a cycle from the L2 cache.
+inline double cycles_of_step(const Division& by, int rows, int held, int blocks) {
+  const int fours = by.turns * by.fours, from_memory = fours - lesser(by.fours, held);
+  return (blocks > 1 ? 1800.0 : 1000.0) + by.turns * 100.0 + kWarps * static_cast<double>(fours) * rows +
+         from_memory * (by.keeps_weights ? 4.0 * kWarps : 128.0);
+}
+
+// Takes the kernel for so many sequences a cluster where it is expected to be faster.
+template <Cell cell, int held, int rows>
+void consider(const Call& call, int most_bytes, int multiprocessors, Choice& best) {
+  const auto* const kernel = reinterpret_cast<const void*>(&take_all_steps<cell, rows, held>);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
+  const int most_blocks = most_blocks_of_cluster(kernel, kThreads), groups = (call.batch + rows - 1) / rows;
+  for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
+    Division by = divide(call.hidden, kUnitsAtOnce<kGates<cell>>, blocks);
+    by.keeps_weights = room_bytes<rows, held>(by) <= most_bytes;
+    const int bytes = room_bytes<rows, held>(by);
+    if (bytes > most_bytes) continue;
+    const int at_once = blocks == 1 ? multiprocessors : clusters_at_once(kernel, blocks, bytes);
+    if (at_once == 0) continue;
+    const int rounds = (call.directions * groups + at_once - 1) / at_once;
+    const double cycles = rounds * cycles_of_step(by, rows, held, blocks);
+    if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
+  }
+}
+
+// Errors are found by cudaGetLastError after all launches. Throws where the device's shared memory is too little for
+// the states.
+template <Cell cell, int held>
+void launch(Call call, cudaStream_t stream) {
+  int device = 0, most_bytes = 0, multiprocessors = 1;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  Choice choice;
+  consider<cell, held, 1>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 1) consider<cell, held, 2>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 2) consider<cell, held, 4>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 4) consider<cell, held, 8>(call, most_bytes, multiprocessors, choice);
+  if (!choice.kernel) throw std::runtime_error("a recurrence's states are too large for the device's shared memory");
+  void* passed[] = {&call, &choice.by};
+  const int groups = (call.batch + choice.rows - 1) / choice.rows;
+  launch_dependent(choice.kernel,
+                   {.grid = dim3(static_cast<unsigned>(call.directions * groups), static_cast<unsigned>(choice.blocks)),
+                    .threads = dim3(kThreads),
+                    .shared_bytes = static_cast<size_t>(choice.bytes),
+                    .cluster = choice.blocks},
+                   passed, stream);
+}
+
+}  // namespace recurrences
+}  // namespace gopt_runtime

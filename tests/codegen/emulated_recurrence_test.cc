@@ -1,0 +1,81 @@
+// The kernel of recurrences, run on the processor (emulation/device.h) under its sanitizers, against float64: clusters
+// of blocks whose threads run in any order between barriers, units that fill no block, weights in registers, in shared
+// memory and in neither.
+#include <gtest/gtest.h>
+
+#include "emulated_program.h"
+#include "run_command.h"
+#include "text_files.h"
+
+namespace gopt {
+namespace {
+
+constexpr const char* kProgram = R"(
+namespace {
+using namespace gopt_runtime::recurrences;
+int wrong = 0;
+
+template <reference::Cell cell, int rows, int held>
+void run(const reference::Case& c, int blocks, bool keeps_weights) {
+  const reference::Operands given(c);
+  const reference::Results want = reference::compute(c, given);
+  std::vector<float> result(want.all.size()), last(want.last.size()), last_cell(last);
+  constexpr auto own = static_cast<Cell>(cell);
+  Call call{given.sums.data(), given.weights.data(), given.state.data(), given.cell_state.data(),
+            own == Cell::Gru ? given.bias.data() : nullptr, c.has_peepholes ? given.peepholes.data() : nullptr,
+            c.has_lengths ? given.lengths.data() : nullptr, result.data(), last.data(), last_cell.data(),
+            static_cast<int>(c.steps), static_cast<int>(c.batch), static_cast<int>(c.directions),
+            static_cast<int>(c.hidden), c.is_reversed, true};
+  Division by = divide(call.hidden, kUnitsAtOnce<kGates<own>>, blocks);
+  by.keeps_weights = keeps_weights;
+  if (room_bytes<rows, held>(by) > static_cast<int>(emulation::kMemory)) std::abort();
+  for (auto& block : emulation::blocks) std::fill_n(block.memory, emulation::kMemory, static_cast<char>(0xff));  // NaN
+  const int groups = (call.batch + rows - 1) / rows;
+  gopt_runtime::launch_cluster_kernel(&take_all_steps<own, rows, held>, call.directions * groups, blocks, kThreads, nullptr,
+                                      call, by);
+  const auto all_wrong = reference::first_wrong(result, want.all), last_wrong = reference::first_wrong(last, want.last);
+  const auto cell_wrong = own == Cell::Lstm ? reference::first_wrong(last_cell, want.last_cell) : -1;
+  std::printf("%s rows %d held %d blocks %d: %ld %ld %ld\n", c.name, rows, held, blocks, static_cast<long>(all_wrong),
+              static_cast<long>(last_wrong), static_cast<long>(cell_wrong));
+  wrong += all_wrong >= 0 || last_wrong >= 0 || cell_wrong >= 0;
+}
+}  // namespace
+
+int main() {
+  constexpr auto lstm = reference::Cell::Lstm, gru = reference::Cell::Gru, tanh = reference::Cell::Tanh,
+                 relu = reference::Cell::Relu;
+  run<lstm, 1, 1>({"lstm", lstm, 3, 1, 1, 24}, 1, true);
+  run<lstm, 1, 2>({"lstm of two directions", lstm, 3, 2, 2, 37}, 2, true);
+  run<lstm, 4, 1>({"lstm of many sequences", lstm, 3, 7, 1, 70, true}, 4, true);
+  run<lstm, 2, 2>({"lstm with peepholes", lstm, 3, 3, 2, 41, true, true}, 2, false);
+  run<lstm, 1, 4>({"lstm in fewer blocks", lstm, 2, 1, 1, 5, false, false, true}, 8, true);
+  run<gru, 8, 2>({"gru", gru, 3, 9, 1, 50, true}, 2, true);
+  run<gru, 1, 1>({"gru of one unit", gru, 3, 2, 1, 1}, 1, true);
+  run<tanh, 2, 1>({"tanh", tanh, 3, 3, 2, 150, true}, 2, true);
+  run<tanh, 1, 4>({"tanh of units of several turns", tanh, 3, 1, 1, 101}, 1, true);
+  run<relu, 1, 1>({"relu", relu, 3, 2, 1, 20, false, false, true}, 1, true);
+  run<lstm, 1, 1>({"no steps", lstm, 0, 2, 2, 9}, 2, true);
+  std::printf(wrong == 0 ? "all are right\n" : "%d are wrong\n", wrong);
+}
+)";
+
+TEST(EmulatedRecurrences, AreAsInDouble) {
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA toolkit";
+  std::string kernel = without_includes(read_file(std::string(GOPT_CUDA_RUNTIME) + "/gopt_recurrence.cuh"));
+  const std::string shared = "extern __shared__ __align__(128) char shared[];";
+  ASSERT_NE(kernel.find(shared), std::string::npos);
+  kernel.replace(kernel.find(shared), shared.size(), "char* shared = emulation::own_block().memory;");
+  const TestFolder folder;
+  build_emulated(
+      "#include \"device.h\"\n#include \"gopt_cluster.cuh\"\n#include \"gopt_launch.h\"\n#include "
+      "\"recurrence_reference.h\"\n" +
+          kernel + kProgram,
+      folder.file("program"));
+  if (HasFatalFailure()) return;
+  const Outcome outcome = run_command(folder.file("program") + "/program");
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("all are right"), std::string::npos) << outcome.text;
+}
+
+}  // namespace
+}  // namespace gopt
