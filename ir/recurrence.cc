@@ -112,6 +112,16 @@ class StepByStep {
 
 }  // namespace
 
+const char* to_string(Recurrence::Cell cell) {
+  switch (cell) {
+    case Recurrence::Cell::Tanh: return "Tanh";
+    case Recurrence::Cell::Relu: return "Relu";
+    case Recurrence::Cell::Gru: return "Gru";
+    case Recurrence::Cell::Lstm: return "Lstm";
+  }
+  throw InternalError("a recurrence without a cell");
+}
+
 int operand_of(const Node& node, Recurrence::Input input) {
   if (!node.inputs[input]) return -1;
   const auto is_there = [](const Value& value) { return static_cast<bool>(value); };

@@ -358,7 +358,7 @@ class KernelBuilder {
     add_kernel(std::move(k));
   }
 
-  // Of plain tensors; operands by their places, as far as there are any.
+  // Of plain tensors, as far as the node has operands and its results are read.
   void add_recurrence(const NodePtr& node) {
     Kernel k{KernelKind::Recurrence};
     k.nodes = {node};
@@ -368,8 +368,10 @@ class KernelBuilder {
       k.input_buffers.push_back(buffer_in(input, Layout(), cover_.of(input).element));
     }
     for (size_t o = 0; o < node->outputs.size(); o++) {
-      k.outputs.push_back({node, static_cast<int>(o)});
-      k.output_buffers.push_back(buffer_of(k.outputs.back()));
+      const Value output{node, static_cast<int>(o)};
+      if (!cover_.of(output).is_output && cover_.of(output).uses.empty()) continue;
+      k.outputs.push_back(output);
+      k.output_buffers.push_back(buffer_of(output));
     }
     add_kernel(std::move(k));
   }

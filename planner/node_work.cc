@@ -7,6 +7,7 @@
 
 #include "access.h"
 #include "gopt/node_operations.h"
+#include "recurrences.h"
 
 namespace gopt::planner {
 namespace {
@@ -91,6 +92,8 @@ const NodeWork& work_of(const Node& node) {
 
 namespace gopt {
 
-double scalar_operations(const Node& node) { return planner::work_of(node).operations; }
+double scalar_operations(const Node& node) {
+  return node.is_recurrence() ? planner::recurrence_operations(node) : planner::work_of(node).operations;
+}
 
 }  // namespace gopt

@@ -4,18 +4,33 @@
 #include "milliseconds.h"
 
 namespace gopt::planner {
+namespace {
+
+// Of [steps, batch, ...] and [directions, hidden, gates x hidden].
+double operations_of(const std::vector<int64_t>& sums, const std::vector<int64_t>& weights) {
+  return 2 * static_cast<double>(sums[0] * sums[1]) * static_cast<double>(element_count(weights));
+}
+
+}  // namespace
 
 double recurrence_operations(const Plan& plan, const Kernel& kernel) {
-  const std::vector<int64_t>& states = plan.buffer(kernel.output_buffers[0]).dims;  // of all steps
-  const auto gates = static_cast<double>(kernel.nodes[0]->opaque->recurrence->gates());
-  return 2 * static_cast<double>(element_count(states)) * static_cast<double>(states.back()) * gates;
+  const auto of = [&](Recurrence::Input input) -> const std::vector<int64_t>& {
+    return plan.buffer(kernel.input_buffers[static_cast<size_t>(operand_of(*kernel.nodes[0], input))]).dims;
+  };
+  return operations_of(of(Recurrence::kSums), of(Recurrence::kWeights));
+}
+
+double recurrence_operations(const Node& node) {
+  const TensorType &sums = node.inputs[Recurrence::kSums].type(), &weights = node.inputs[Recurrence::kWeights].type();
+  if (!sums.has_static_shape() || !weights.has_static_shape()) return 0;
+  return operations_of(sums.static_shape(), weights.static_shape());
 }
 
 // Steps follow one another: threads, or blocks, wait for each other in each.
 double recurrence_ms(const Plan& plan, const Kernel& kernel, const Roofline& roofline) {
   const bool is_on_cpu = plan.target.kind == TargetKind::Cpu;
   const double efficiency = is_on_cpu ? 0.35 : 0.02, step_us = is_on_cpu ? 1 : 2.2;
-  const auto steps = static_cast<double>(plan.buffer(kernel.output_buffers[0]).dims[0]);
+  const auto steps = static_cast<double>(plan.buffer(kernel.input_buffers[0]).dims[0]);
   const double compute_ms = recurrence_operations(plan, kernel) / (roofline.gflops * efficiency * 1e6);
   return in_steps(compute_ms + (roofline.launch_us + steps * step_us) * 1e-3);
 }

@@ -56,7 +56,7 @@ bool divides_depth(const Kernel& kernel) {
 }
 
 bool is_launched_ahead(const Kernel& kernel) {
-  if (kernel.kind == KernelKind::External || kernel.kind == KernelKind::Recurrence) return false;
+  if (kernel.kind == KernelKind::External) return false;
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return true;
   return kernel.implementation == kGenerated || parse_tile(kernel.implementation) ||
          parse_warpgroup_tile(kernel.implementation) || parse_patch_tile(kernel.implementation) ||

@@ -6,18 +6,6 @@
 
 namespace gopt::codegen {
 
-namespace {
-const char* cell_text(Recurrence::Cell cell) {
-  switch (cell) {
-    case Recurrence::Cell::Tanh: return "Tanh";
-    case Recurrence::Cell::Relu: return "Relu";
-    case Recurrence::Cell::Gru: return "Gru";
-    case Recurrence::Cell::Lstm: return "Lstm";
-  }
-  throw InternalError("a recurrence without a cell");
-}
-}  // namespace
-
 LibraryCall print_recurrence_call(const Plan& plan, const Kernel& kernel, const std::string& primitive) {
   const Node& node = *kernel.nodes[0];
   const Recurrence& r = *node.opaque->recurrence;
@@ -29,13 +17,14 @@ LibraryCall print_recurrence_call(const Plan& plan, const Kernel& kernel, const 
                ? std::string("nullptr")
                : std::string("(const ") + type + "*)(" + text_of(kernel.input_buffers[static_cast<size_t>(at)]) + ")";
   };
-  const Shape& result = shape_of(plan.buffer(kernel.output_buffers[0]));
-  const BufferId weights = kernel.input_buffers[static_cast<size_t>(operand_of(node, Recurrence::kWeights))];
+  const BufferId sums = kernel.input_buffers[static_cast<size_t>(operand_of(node, Recurrence::kSums))],
+                 weights = kernel.input_buffers[static_cast<size_t>(operand_of(node, Recurrence::kWeights))];
+  const Shape &given = shape_of(plan.buffer(sums)), &by = shape_of(plan.buffer(weights));
   const bool is_constant = locate(plan, weights).place == BufferPlace::Weight;
   LibraryCall call;
-  call.create = "{\n  RecurrenceShape d;\n  d.cell = RecurrentCell::" + std::string(cell_text(r.cell)) +
-                ";\n  d.steps = " + size_of(result[0]) + ", d.directions = " + size_of(result[1]) +
-                ", d.batch = " + size_of(result[2]) + ", d.hidden = " + size_of(result[3]) + ";\n" +
+  call.create = "{\n  RecurrenceShape d;\n  d.cell = RecurrentCell::" + std::string(to_string(r.cell)) +
+                ";\n  d.steps = " + size_of(given[0]) + ", d.batch = " + size_of(given[1]) +
+                ", d.directions = " + size_of(by[0]) + ", d.hidden = " + size_of(by[1]) + ";\n" +
                 (r.is_reversed ? "  d.is_reversed = true;\n" : "") + "  library.add(d, " +
                 (is_constant ? operand(Recurrence::kWeights, "float") : "nullptr") + ");\n}\n";
   call.run = "library.run(" + primitive + ", {";
@@ -43,8 +32,11 @@ LibraryCall print_recurrence_call(const Plan& plan, const Kernel& kernel, const 
                            Recurrence::kBias, Recurrence::kPeepholes})
     call.run += operand(input, "float") + ", ";
   call.run += operand(Recurrence::kLengths, "int64_t");
-  for (const BufferId id : kernel.output_buffers) call.run += ", (float*)(" + text_of(id) + ")";
-  call.run += r.has_cell_state() ? "});" : ", nullptr});";
+  for (int output = 0; output < 3; output++) {
+    const auto id = result_of(kernel, output);
+    call.run += id ? ", (float*)(" + text_of(*id) + ")" : ", nullptr";
+  }
+  call.run += "});";
   return call;
 }
 

@@ -53,12 +53,13 @@ using ValueMap = std::unordered_map<Value, Value, HashOfValue>;
 
 struct Recurrence;
 
-// What an opaque node keeps: enough to write it again. `payload` is private to the reader and writer of the format.
+// What an opaque node keeps: enough to write it again. `payload` is private to the reader and writer of the format; of
+// equal payloads nodes are alike but for their inputs.
 struct OpaqueOp {
   std::string domain, op_type;
   std::string payload;
   std::vector<std::string> captured_names;  // names under which its subgraphs refer to its last inputs
-  // What it computes, where it has a definition in this form alone (gopt/recurrence.h); it is not written again then.
+  // What it computes, where it has a definition in this form alone (gopt/recurrence.h), by which it is written, too.
   std::shared_ptr<const Recurrence> recurrence;
 };
 

@@ -156,7 +156,7 @@ struct Kernel {
   std::vector<NodePtr> nodes;  // covered, in topological order; those of a prologue last
   std::vector<Value> inputs;   // values read from buffers, parallel to input_buffers
   std::vector<BufferId> input_buffers;
-  std::vector<Value> outputs;  // values made, parallel to output_buffers
+  std::vector<Value> outputs;  // values made, parallel to output_buffers; of a Recurrence those that are read
   std::vector<BufferId> output_buffers;
   std::optional<Prologue> prologue;            // library kernels
   std::vector<Epilogue> epilogues;             // likewise

@@ -11,9 +11,9 @@ struct Recurrence {
   enum class Cell { Tanh, Relu, Gru, Lstm };
   // The node's inputs, floats but for the lengths; null where they are left out.
   enum Input : size_t {
-    kSums,       // [steps, batch, directions x gates x hidden]: the input's part of the gates, with biases
-    kWeights,    // [directions, hidden, gates x hidden]: what a state is multiplied by
-    kState,      // [directions, batch, hidden], before the first step
+    kSums,     // [steps, batch, directions x gates x hidden]: the input's part of the gates, with all biases but kBias
+    kWeights,  // [directions, hidden, gates x hidden]: what a state is multiplied by
+    kState,    // [directions, batch, hidden], before the first step
     kCellState,  // likewise, of an LSTM
     kBias,       // [directions, gates x hidden], added to that product before a GRU's reset gate
     kPeepholes,  // [directions, 3 x hidden], of an LSTM
@@ -31,6 +31,8 @@ struct Recurrence {
   int64_t gates() const { return cell == Cell::Lstm ? 4 : cell == Cell::Gru ? 3 : 1; }
   bool has_cell_state() const { return cell == Cell::Lstm; }
 };
+
+const char* to_string(Recurrence::Cell cell);  // "Lstm"
 
 // The number of an operand among the inputs that a node has, in order; -1: it is left out.
 int operand_of(const Node& node, Recurrence::Input input);

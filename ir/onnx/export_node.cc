@@ -224,6 +224,10 @@ Status export_known(ExportState& state, const Node& node) {
 }  // namespace
 
 Status export_node(ExportState& state, const Node& node) {
+  if (node.is_recurrence()) {
+    export_recurrence(state, node);
+    return Unit{};
+  }
   if (node.is(OpKind::Opaque)) return export_opaque(state, node);
   const int before = state.message.node_size();
   if (const auto flat = state.flat_softmaxes.find(&node); flat != state.flat_softmaxes.end())

@@ -278,10 +278,20 @@ std::optional<Recurrence::Cell> whole_cell(Lowering& l, int64_t gates, const std
   return is_usual && type_of(l.input(0)) == ElementType::Float32 ? std::optional(cell) : std::nullopt;
 }
 
+// The value, whose shape is that at the sizes at which open extents agree, and at others an error.
+Value of_shape(Lowering& l, const Value& x, const Shape& shape) {
+  Lowering::require(rank_of(x) == shape.size());
+  for (size_t axis = 0; axis < shape.size(); axis++) {
+    const Index& own = shape_of(x)[axis];
+    Lowering::require(own == shape[axis] || !own.is_constant() || !shape[axis].is_constant());
+  }
+  return l.reshape(x, shape);
+}
+
 // States of all directions before the first step, [directions, batch, hidden].
 Value initial_states(Lowering& l, size_t input, const Value& x, int64_t directions, int64_t hidden) {
   const Shape states{Index(directions), shape_of(x)[1], Index(hidden)};
-  if (l.has(input)) return l.reshape(batch_second(l, l.input(input)), states);  // which it may have at some sizes alone
+  if (l.has(input)) return of_shape(l, batch_second(l, l.input(input)), states);
   return l.expand(l.scalar(type_of(x), 0), states);
 }
 
@@ -306,7 +316,7 @@ class WholeRecurrence {
     inputs[Recurrence::kState] = initial_states(l_, 5, x_, directions_, hidden_);
     if (r_.has_cell_state()) inputs[Recurrence::kCellState] = initial_states(l_, 6, x_, directions_, hidden_);
     if (r_.has_cell_state() && l_.has(7)) inputs[Recurrence::kPeepholes] = l_.input(7);
-    if (lengths.all()) inputs[Recurrence::kLengths] = l_.reshape(lengths.all(), {shape_of(x_)[1]});
+    if (lengths.all()) inputs[Recurrence::kLengths] = of_shape(l_, lengths.all(), {shape_of(x_)[1]});
     r_.step = l_.apart([&] { build_step(step, inputs); });
     const ElementType type = type_of(x_);
     const Shape &from = shape_of(x_), state{Index(directions_), from[1], Index(hidden_)};
@@ -375,7 +385,8 @@ Values lower_recurrent(Lowering& l, int64_t gates, const std::vector<std::string
   Lowering::require(rank_of(x) == 3 && is_floating(type_of(x)) && rank_of(l.input(2)) == 3);
   const int64_t directions = extent_of(l.input(2), 0), hidden = extent_of(l.input(2), 2);
   const std::string way = l.text("direction", "forward");
-  Lowering::require(directions == (way == "bidirectional" ? 2 : 1));
+  Lowering::require(way == "forward" || way == "reverse" || way == "bidirectional");
+  Lowering::require(directions == (way == "bidirectional" ? 2 : 1) && l.integer("hidden_size", hidden) == hidden);
   std::vector<std::string> names = l.texts("activations");
   if (names.empty())
     for (int64_t d = 0; d < directions; d++) names.insert(names.end(), defaults.begin(), defaults.end());
@@ -383,7 +394,8 @@ Values lower_recurrent(Lowering& l, int64_t gates, const std::vector<std::string
   Lowering::require(activations.size() == defaults.size() * static_cast<size_t>(directions));
   const bool has_cell = defaults.size() == 3;
   const bool is_open = !shape_of(x)[0].is_constant();
-  if (const auto whole = whole_cell(l, gates, activations); whole && (is_open || extent_of(x, 0) > kMostUnrolled)) {
+  if (const auto whole = whole_cell(l, gates, activations);
+      whole && (is_open || extent_of(x, 0) == 0 || extent_of(x, 0) > kMostUnrolled)) {
     C cell(l, gates, hidden, {activations.begin(), activations.begin() + static_cast<int64_t>(defaults.size())});
     const Lengths lengths(l, is_open ? 0 : extent_of(x, 0));
     return in_layout(l, WholeRecurrence(l, *whole, x, way == "reverse").run(cell, lengths));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "gopt/recurrence.h"
 #include "integer_values.h"
 
 namespace gopt::ir {
@@ -122,6 +123,7 @@ NodePtr Lowering::recurrence(std::shared_ptr<const Recurrence> recurrence, Value
                              std::vector<TensorType> outputs) {
   auto op = std::make_shared<OpaqueOp>();
   op->op_type = view_.node.op_type();
+  op->payload = std::string(to_string(recurrence->cell)) + (recurrence->is_reversed ? " reversed" : "");
   op->recurrence = std::move(recurrence);
   return state_.builder.opaque(std::move(op), std::move(inputs), std::move(outputs));
 }

@@ -66,7 +66,8 @@ class Lowering {
   Value range(const Index& count, int64_t axis, size_t rank, ElementType type = ElementType::Int64);
   // Of `count` by `count` integers 1 on and below the diagonal number k, or (upper) on and above it, 0 elsewhere.
   Value triangle(const Index& count, int64_t k, bool upper);
-  // What `make` builds by these functions, as a graph of its own.
+  // What `make` builds by these functions, as a graph of its own, whose inputs and outputs are made by graph_input()
+  // and graph_output() there.
   template <class Make>
   Graph apart(const Make& make) {
     GraphBuilder own;
@@ -82,6 +83,7 @@ class Lowering {
   }
   Value graph_input(const std::string& name, const TensorType& type) { return state_.builder.input(name, type); }
   void graph_output(const std::string& name, const Value& value) { state_.builder.output(name, value); }
+  // A node of that meaning, with inputs as it says (gopt/recurrence.h).
   NodePtr recurrence(std::shared_ptr<const Recurrence> recurrence, Values inputs, std::vector<TensorType> outputs);
   // Numbers along `axis` of a tensor of `rank` axes, the others of extent 1.
   Value along(const std::vector<double>& values, int64_t axis, size_t rank, ElementType type);

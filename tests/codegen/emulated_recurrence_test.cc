@@ -5,6 +5,7 @@
 
 #include "emulated_program.h"
 #include "run_command.h"
+#include "test_folder.h"
 #include "text_files.h"
 
 namespace gopt {
@@ -28,7 +29,7 @@ void run(const reference::Case& c, int blocks, bool keeps_weights) {
             static_cast<int>(c.hidden), c.is_reversed, true};
   Division by = divide(call.hidden, kUnitsAtOnce<kGates<own>>, blocks);
   by.keeps_weights = keeps_weights;
-  if (room_bytes<rows, held>(by) > static_cast<int>(emulation::kMemory)) std::abort();
+  if (room_bytes<own, rows, held>(by) > static_cast<int>(emulation::kMemory)) std::abort();
   for (auto& block : emulation::blocks) std::fill_n(block.memory, emulation::kMemory, static_cast<char>(0xff));  // NaN
   const int groups = (call.batch + rows - 1) / rows;
   gopt_runtime::launch_cluster_kernel(&take_all_steps<own, rows, held>, call.directions * groups, blocks, kThreads, nullptr,

@@ -33,6 +33,8 @@ const Case kCases[] = {
     {{"LstmLarge", kLstm, 5, 2, 1, 33, false, false, false, 200}},
     {{"Gru", kGru, 7, 1, 1, 48}},
     {{"GruOddUnits", kGru, 6, 5, 2, 29, true}, 2},
+    {{"GruManySequences", kGru, 4, 13, 2, 37, true}, 2},
+    {{"TanhManySequences", kTanh, 4, 13, 2, 21, true}, 2},
     {{"GruPanelsOfThreads", kGru, 8, 1, 1, 290}, 4},
     {{"GruReversed", kGru, 5, 3, 1, 16, false, false, true}, 2},
     {{"Tanh", kTanh, 7, 1, 1, 40}},
@@ -70,6 +72,12 @@ TEST_P(RecurrenceLoops, AreAsInDouble) {
   }
   EXPECT_EQ(result.back(), kBeyond);
   EXPECT_EQ(last.back(), kBeyond);
+  EXPECT_EQ(last_cell.back(), kBeyond);
+  // What nobody reads is not written.
+  o.result = nullptr, o.last_cell = nullptr;
+  last.assign(last.size(), kBeyond);
+  loop.run(o, aligned(packed), aligned(scratch));
+  EXPECT_EQ(reference::first_wrong(last, want.last), -1);
 }
 
 static_assert(static_cast<int>(RecurrentCell::Lstm) == static_cast<int>(kLstm) &&

@@ -56,7 +56,7 @@ TEST(Info, SaysWhatBecomesOfOperatorsThatAreKept) {
   TestFolder folder;
   TestModel model;
   model.opset_import("com.acme", 1);
-  model.input("x", {int64_t{2}, int64_t{3}, int64_t{4}});
+  model.input("x", {int64_t{3}, int64_t{3}, int64_t{4}});  // of three steps: one node for code, too
   model.output("h", {int64_t{1}, int64_t{3}, int64_t{5}});
   model.output("n", {std::string("n"), int64_t{3}}, kInt64);
   model.output("s", {int64_t{2}});

@@ -16,6 +16,7 @@ constexpr size_t kLongestAttributes = 400;  // bytes: a tensor may be among them
 std::string_view kind_of(const Node& node) {
   if (node.is(OpKind::Input)) return "input";
   if (node.is(OpKind::Constant)) return "constant";
+  if (node.is_recurrence()) return "product";
   if (node.is(OpKind::Opaque)) return "opaque";
   const OpInfo& info = op_info(node.op);
   if (info.has(kDataMovement) || info.has(kShapeOnly)) return "movement";

@@ -78,7 +78,8 @@ class Reserved {
     if (size_ == 0) return;
     // More than the machine has would be promised, and taken back while it is cleared.
     const bool is_large = size_ >= kHugePage;
-    if (size_ <= memory_bytes()) data_ = static_cast<char*>(std::aligned_alloc(is_large ? kHugePage : kPage, size_));
+    const size_t page = is_large ? kHugePage : kPage, reserved = (size_ + page - 1) / page * page;
+    if (size_ <= memory_bytes()) data_ = static_cast<char*>(std::aligned_alloc(page, reserved));
     if (!data_) throw std::runtime_error("out of memory: " + std::to_string(size) + " bytes are needed");
 #if defined(MADV_HUGEPAGE)
     if (is_large) madvise(data_, size_, MADV_HUGEPAGE);  // where the system has them

@@ -182,10 +182,11 @@ void RecurrenceLoop::add_rows(const RecurrenceOperands& o, const float* panel, c
       for (int g = 0; g < gates; g++)
         for (int j = 0; j < count; j++) own[g][j] += o.bias[(direction * gates + g) * s_.hidden + first + j];
     const int64_t sequence = row + r, place = at + r * padded_ + first;
-    float* result = o.result + ((t * s_.directions + direction) * s_.batch + sequence) * s_.hidden + first;
+    float* result =
+        !o.result ? nullptr : o.result + ((t * s_.directions + direction) * s_.batch + sequence) * s_.hidden + first;
     if (o.lengths && t >= o.lengths[sequence]) {
       std::memcpy(states.next + place, states.now + place, static_cast<size_t>(count) * sizeof(float));
-      std::fill_n(result, count, 0.0f);
+      if (result) std::fill_n(result, count, 0.0f);
       continue;
     }
     const Units units{o.sums + ((t * s_.batch + sequence) * s_.directions + direction) * gates * s_.hidden + first,
@@ -199,7 +200,7 @@ void RecurrenceLoop::add_rows(const RecurrenceOperands& o, const float* panel, c
       finish<kLanes>(s_.cell, units, count);
     else
       finish<0>(s_.cell, units, count);
-    std::memcpy(result, states.next + place, static_cast<size_t>(count) * sizeof(float));
+    if (result) std::memcpy(result, states.next + place, static_cast<size_t>(count) * sizeof(float));
   }
 }
 

@@ -21,9 +21,10 @@ inline int64_t gates_of(RecurrentCell cell) {
   return cell == RecurrentCell::Lstm ? 4 : cell == RecurrentCell::Gru ? 3 : 1;
 }
 
-// All dense; null where the operator has none.
+// All dense; null where the operator has none, or nobody reads what it gives.
 struct RecurrenceOperands {
-  const float* sums = nullptr;        // [steps, batch, directions, gates, hidden]: the input's part, with biases
+  const float* sums =
+      nullptr;  // [steps, batch, directions, gates, hidden]: the input's part, with all biases but `bias`
   const float* weights = nullptr;     // [directions, hidden, gates, hidden]
   const float* state = nullptr;       // [directions, batch, hidden]
   const float* cell_state = nullptr;  // likewise, of an LSTM

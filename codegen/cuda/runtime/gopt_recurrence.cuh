@@ -21,15 +21,15 @@ constexpr int kGates = cell == Cell::Lstm  ? 4
                        : cell == Cell::Gru ? 3
                                            : 1;
 
-// Tensors are dense; null where the operator has none.
+// Tensors are dense; null where the operator has none, or nobody reads what it gives.
 struct Call {
-  const float* sums;                 // [steps, batch, directions, gates, hidden]: the input's part, with biases
-  const float* weights;              // [directions, hidden, gates, hidden]
-  const float* state;                // [directions, batch, hidden]
-  const float* cell_state;           // likewise
-  const float* bias;                 // [directions, gates, hidden], added before a GRU's reset gate
-  const float* peepholes;            // [directions, 3, hidden], of gates i, o and f
-  const int64_t* lengths;            // [batch]
+  const float* sums;        // [steps, batch, directions, gates, hidden]: the input's part, with all biases but `bias`
+  const float* weights;     // [directions, hidden, gates, hidden]
+  const float* state;       // [directions, batch, hidden]
+  const float* cell_state;  // likewise
+  const float* bias;        // [directions, gates, hidden], added before a GRU's reset gate
+  const float* peepholes;   // [directions, 3, hidden], of gates i, o and f
+  const int64_t* lengths;   // [batch]
   float *result, *last, *last_cell;  // [steps, directions, batch, hidden]; as the states
   int steps, batch, directions, hidden;
   bool is_reversed;        // the first direction; a second one always is
@@ -101,6 +101,12 @@ __device__ __forceinline__ float next_state(const float (&x)[kGates<cell>], cons
   }
 }
 
+// Cell states of a block, in floats; a whole number of fours.
+template <Cell cell, int rows>
+__host__ __device__ constexpr int cells_of(int turns) {
+  return cell == Cell::Lstm ? turns * rows * kUnitsAtOnce<4> : 0;
+}
+
 // `held`: fours of a lane's first column that are in registers.
 template <Cell cell, int rows, int held>
 __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, const Division by) {
@@ -121,7 +127,8 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
             depth = 4 * kSlices * (by.fours + held - in_registers);
   float4* const kept = room + thread;  // one of each thread, then the next of each
   float* const cells = reinterpret_cast<float*>(room + (by.keeps_weights ? kept_fours * kThreads : 0));
-  float* const states = cells + by.turns * kThreads;  // of two steps in turn
+  float* const states = cells + cells_of<cell, rows>(by.turns);  // of two steps in turn
+  const auto cell_at = [&](int turn) { return (turn * rows + slice) * units_at_once + thread / 32; };  // of an LSTM
   // The number of a four that is not in registers, among those.
   const auto kept_at = [&](int turn, int j) { return (turn * by.fours + j - in_registers) * kThreads; };
   const auto weight = [&](int turn, int j) {
@@ -146,7 +153,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   if (cell == Cell::Lstm)
     for (int turn = 0; turn < by.turns; turn++)
       if (const int unit = first_unit + turn * units_at_once; has_row && unit < last_unit)
-        cells[turn * kThreads + thread] = call.cell_state[state_of(unit)];
+        cells[cell_at(turn)] = call.cell_state[state_of(unit)];
   arrive();
 
   const auto add = [&](float(&sums)[rows], const float4& w, const float* now, int four) {
@@ -206,13 +213,14 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         const float before = now[slice * depth + unit];
         const float* const peepholes =
             cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
-        float cell_state = cell == Cell::Lstm ? cells[turn * kThreads + thread] : 0;
+        float cell_state = cell == Cell::Lstm ? cells[cell_at(turn)] : 0;
         made = next_state<cell>(own_given.x, s, peepholes, hidden, before, cell_state);
         const bool is_running = !call.lengths || step < call.lengths[row];
-        to = call.result + static_cast<int64_t>(step) * call.directions * call.batch * hidden + state_of(unit);
+        if (call.result)
+          to = call.result + static_cast<int64_t>(step) * call.directions * call.batch * hidden + state_of(unit);
         result = is_running ? made : 0;
         if (!is_running) made = before;
-        if (cell == Cell::Lstm && is_running) cells[turn * kThreads + thread] = cell_state;
+        if (cell == Cell::Lstm && is_running) cells[cell_at(turn)] = cell_state;
       }
 #if __CUDA_ARCH__ >= 900
       // A lane for each block.
@@ -239,8 +247,8 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   if (!has_row) return;
   for (int turn = 0; turn < by.turns; turn++)
     if (const int unit = first_unit + turn * units_at_once; unit < last_unit) {
-      call.last[state_of(unit)] = states[call.steps % 2 * rows * depth + slice * depth + unit];
-      if (cell == Cell::Lstm) call.last_cell[state_of(unit)] = cells[turn * kThreads + thread];
+      if (call.last) call.last[state_of(unit)] = states[call.steps % 2 * rows * depth + slice * depth + unit];
+      if (cell == Cell::Lstm && call.last_cell) call.last_cell[state_of(unit)] = cells[cell_at(turn)];
     }
 }
 
@@ -254,10 +262,12 @@ inline Division divide(int hidden, int units_at_once, int blocks) {
 }
 
 // Of a block's shared memory.
-template <int rows, int held>
-int room_bytes(const Division& by) {
-  const int in_registers = lesser(by.fours, held), kept = by.keeps_weights ? by.turns * by.fours - in_registers : 0;
-  return 4 * (4 * kept * kThreads + by.turns * kThreads + 2 * rows * 4 * kSlices * (by.fours + held - in_registers));
+template <Cell cell, int rows, int held>
+int64_t room_bytes(const Division& by) {
+  const int64_t in_registers = lesser(by.fours, held), all = static_cast<int64_t>(by.turns) * by.fours,
+                kept = by.keeps_weights ? all - in_registers : 0;
+  return 4 * (4 * kept * kThreads + cells_of<cell, rows>(by.turns) +
+              2 * rows * 4 * kSlices * (by.fours + held - in_registers));
 }
 
 }  // namespace recurrences

@@ -47,9 +47,9 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
   const int most_blocks = most_blocks_of_cluster(kernel, kThreads), groups = (call.batch + rows - 1) / rows;
   for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
     Division by = divide(call.hidden, kUnitsAtOnce<kGates<cell>>, blocks);
-    by.keeps_weights = room_bytes<rows, held>(by) <= most_bytes;
-    const int bytes = room_bytes<rows, held>(by);
-    if (bytes > most_bytes) continue;
+    by.keeps_weights = room_bytes<cell, rows, held>(by) <= most_bytes;
+    if (room_bytes<cell, rows, held>(by) > most_bytes) continue;
+    const auto bytes = static_cast<int>(room_bytes<cell, rows, held>(by));
     const int at_once = blocks == 1 ? multiprocessors : clusters_at_once(kernel, blocks, bytes);
     if (at_once == 0) continue;
     const int rounds = (call.directions * groups + at_once - 1) / at_once;
@@ -62,6 +62,7 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
 // the states.
 template <Cell cell, int held>
 void launch(Call call, cudaStream_t stream) {
+  if (call.batch == 0) return;
   int device = 0, most_bytes = 0, multiprocessors = 1;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
