@@ -241,7 +241,7 @@ void RecurrenceLoop::run(const RecurrenceOperands& o, const float* packed, float
   copy_states(o, states, false);
   const int64_t wanted = ceil_div(threads_, s_.directions), of_step = s_.batch * s_.hidden * s_.hidden * gates_;
   const int64_t useful = std::min<int64_t>(threads_, s_.directions * of_step / kOfThread);
-  if (s_.batch >= wanted || useful <= s_.directions) {
+  if (useful <= s_.directions) {
     const int64_t parts = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(s_.batch, 1));
     share(s_.directions * parts, threads_, [&](int64_t part, int) {
       const int64_t d = part / parts, p = part % parts;

@@ -1,7 +1,7 @@
 // RNN, GRU and LSTM of any number of steps: the weights that a state is multiplied by are packed in the order in which
 // they are read, a panel for each vector of hidden units with all of their gates, so that a panel's states are finished
 // while its sums are in registers. Directions and sequences of a batch need nothing of each other: threads take these;
-// where they are too few, the panels of a step.
+// of steps that are worth waiting for each other, their panels, so that each thread's weights stay in its cache.
 #pragma once
 
 #include <cstddef>
