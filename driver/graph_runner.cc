@@ -12,7 +12,8 @@ double operations_of(const Graph& graph, const Target& target) {
 namespace {
 
 bool is_product_of_floats(const Node& node) {
-  const bool is_product = node.is_recurrence() || node.is(OpKind::MatMul) || node.is(OpKind::Gemm) || node.is(OpKind::Conv);
+  const bool is_product =
+      node.is_recurrence() || node.is(OpKind::MatMul) || node.is(OpKind::Gemm) || node.is(OpKind::Conv);
   return is_product && node.outputs[0].element == ElementType::Float32;
 }
 
