@@ -47,10 +47,4 @@ int64_t weights_file_size(const Plan& plan) {
   return size;
 }
 
-std::optional<BufferId> result_of(const Kernel& kernel, int output) {
-  const auto it = std::ranges::find(kernel.outputs, Value{kernel.nodes[0], output});
-  if (it == kernel.outputs.end()) return std::nullopt;
-  return kernel.output_buffers[static_cast<size_t>(it - kernel.outputs.begin())];
-}
-
 }  // namespace gopt::codegen

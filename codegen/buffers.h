@@ -29,7 +29,4 @@ int64_t weights_file_size(const Plan& plan);
 // The text of a file of runtime/ or TARGET/runtime/, by its name.
 std::string_view runtime_text(std::string_view file);
 
-// Where a kernel's result lies that is output number `output` of its first node; nothing where it is not made.
-std::optional<BufferId> result_of(const Kernel& kernel, int output);
-
 }  // namespace gopt::codegen

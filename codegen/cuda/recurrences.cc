@@ -1,9 +1,7 @@
 #include "recurrences.h"
 
-#include <algorithm>
-
 #include "../buffers.h"
-#include "gopt/recurrence.h"
+#include "../recurrence_operands.h"
 
 namespace gopt::codegen {
 namespace {
@@ -19,14 +17,10 @@ int64_t held_fours(int64_t hidden) {
 }  // namespace
 
 PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_t number) {
-  const Node& node = *kernel.nodes[0];
-  const Recurrence& r = *node.opaque->recurrence;
-  const auto buffer_of = [&](Recurrence::Input input) {
-    return kernel.input_buffers[static_cast<size_t>(operand_of(node, input))];
-  };
-  const std::vector<int64_t>&sums = plan.buffer(buffer_of(Recurrence::kSums)).dims,
-        &weights = plan.buffer(buffer_of(Recurrence::kWeights)).dims;
-  const bool has_fixed_weights = locate(plan, buffer_of(Recurrence::kWeights)).place == BufferPlace::Weight;
+  const Recurrence& r = *kernel.nodes[0]->opaque->recurrence;
+  const BufferId given = operand_buffer(kernel, Recurrence::kSums), by = operand_buffer(kernel, Recurrence::kWeights);
+  const std::vector<int64_t>&sums = plan.buffer(given).dims, &weights = plan.buffer(by).dims;
+  const bool has_fixed_weights = locate(plan, by).place == BufferPlace::Weight;
   const std::string name = "gopt_recurrence_" + std::to_string(number),
                     head = "void " + name +
                            "(const float* sums, const float* weights, const float* state, const float* cell_state, "
@@ -41,19 +35,7 @@ PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_
                  std::to_string(sums[0]) + ", " + std::to_string(sums[1]) + ", " + std::to_string(weights[0]) + ", " +
                  std::to_string(weights[1]) + (r.is_reversed ? ", true" : ", false") +
                  (has_fixed_weights ? ", true" : ", false") + "}, stream);\n}\n\n";
-  printed.call = name + "(";
-  for (size_t input = 0; input < Recurrence::kInputs; input++) {
-    const int at = operand_of(node, static_cast<Recurrence::Input>(input));
-    const char* type = input == Recurrence::kLengths ? "int64_t" : "float";
-    printed.call += at < 0 ? std::string("nullptr, ")
-                           : std::string("(const ") + type + "*)(" +
-                                 pointer_text(locate(plan, kernel.input_buffers[static_cast<size_t>(at)])) + "), ";
-  }
-  for (int output = 0; output < 3; output++) {
-    const auto id = result_of(kernel, output);
-    printed.call += id ? "(float*)(" + pointer_text(locate(plan, *id)) + "), " : "nullptr, ";
-  }
-  printed.call += "stream);";
+  printed.call = name + "(" + recurrence_operands(plan, kernel) + ", stream);";
   return printed;
 }
 
