@@ -17,13 +17,22 @@ Tensor tensor_of(std::vector<int64_t> dims, const float* from) {
   return Tensor::from_bytes(ElementType::Float32, std::move(dims), std::move(bytes));
 }
 
+// Of a matrix.
+Tensor transposed(const Tensor& matrix) {
+  const int64_t rows = matrix.dims()[0], columns = matrix.dims()[1];
+  std::vector<float> turned;
+  for (int64_t c = 0; c < columns; c++)
+    for (int64_t r = 0; r < rows; r++) turned.push_back(floats_of(matrix)[r * columns + c]);
+  return tensor_of({columns, rows}, turned.data());
+}
+
 // Of all steps of a node's directions, one after another.
 class StepByStep {
  public:
   StepByStep(const Recurrence& recurrence, const std::vector<Tensor>& inputs, Products products)
       : r_(recurrence), inputs_(inputs), products_(products) {
     const std::vector<int64_t>&sums = inputs[Recurrence::kSums].dims(), &weights = inputs[Recurrence::kWeights].dims();
-    steps_ = sums[0], batch_ = sums[1], directions_ = weights[0], hidden_ = weights[1], width_ = weights[2];
+    steps_ = sums[0], batch_ = sums[1], directions_ = weights[0], width_ = weights[1], hidden_ = weights[2];
     if (has(Recurrence::kLengths)) lengths_ = inputs[Recurrence::kLengths].to_ints();
     y_.resize(static_cast<size_t>(steps_ * directions_ * state_count()));
     last_.resize(static_cast<size_t>(directions_ * state_count()));
@@ -63,7 +72,7 @@ class StepByStep {
   }
 
   Status run_direction(int64_t direction) {
-    std::map<std::string, Tensor> given{{"weights", of_direction(Recurrence::kWeights, direction)}};
+    std::map<std::string, Tensor> given{{"weights", transposed(of_direction(Recurrence::kWeights, direction))}};
     if (has(Recurrence::kBias)) given["bias"] = of_direction(Recurrence::kBias, direction);
     if (has(Recurrence::kPeepholes)) given["peepholes"] = of_direction(Recurrence::kPeepholes, direction);
     std::vector<Tensor> states{of_direction(Recurrence::kState, direction)};

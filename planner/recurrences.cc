@@ -6,7 +6,7 @@
 namespace gopt::planner {
 namespace {
 
-// Of [steps, batch, ...] and [directions, hidden, gates x hidden].
+// Of [steps, batch, ...] and [directions, gates x hidden, hidden].
 double operations_of(const std::vector<int64_t>& sums, const std::vector<int64_t>& weights) {
   return 2 * static_cast<double>(sums[0] * sums[1]) * static_cast<double>(element_count(weights));
 }
@@ -29,7 +29,7 @@ double recurrence_operations(const Node& node) {
 // Steps follow one another: threads, or blocks, wait for each other in each.
 double recurrence_ms(const Plan& plan, const Kernel& kernel, const Roofline& roofline) {
   const bool is_on_cpu = plan.target.kind == TargetKind::Cpu;
-  const double efficiency = is_on_cpu ? 0.35 : 0.02, step_us = is_on_cpu ? 1 : 2.2;
+  const double efficiency = is_on_cpu ? 0.35 : 0.06, step_us = is_on_cpu ? 1 : 0.6;
   const auto steps = static_cast<double>(plan.buffer(kernel.input_buffers[0]).dims[0]);
   const double compute_ms = recurrence_operations(plan, kernel) / (roofline.gflops * efficiency * 1e6);
   return in_steps(compute_ms + (roofline.launch_us + steps * step_us) * 1e-3);

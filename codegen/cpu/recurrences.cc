@@ -17,7 +17,7 @@ LibraryCall print_recurrence_call(const Plan& plan, const Kernel& kernel, const 
   call.create =
       "{\n  RecurrenceShape d;\n  d.cell = RecurrentCell::" + std::string(to_string(r.cell)) +
       ";\n  d.steps = " + size_of(given[0]) + ", d.batch = " + size_of(given[1]) +
-      ", d.directions = " + size_of(by[0]) + ", d.hidden = " + size_of(by[1]) + ";\n" +
+      ", d.directions = " + size_of(by[0]) + ", d.hidden = " + size_of(by[2]) + ";\n" +
       (r.is_reversed ? "  d.is_reversed = true;\n" : "") + "  library.add(d, " +
       (is_constant ? "(const float*)(" + pointer_text(locate(plan, weights), plan.target.open) + ")" : "nullptr") +
       ");\n}\n";

@@ -77,7 +77,7 @@ class CudaEmitter {
                       "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
                       "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
     if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_ > 0)
-      runtime.push_back("gopt_cluster.cuh");
+      runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});
     if (recurrences_ > 0) runtime.insert(runtime.end(), {"gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if (!sequences_.empty() && tiles.empty()) runtime.push_back("gopt_fragments.cuh");

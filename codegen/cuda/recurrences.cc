@@ -6,9 +6,9 @@
 namespace gopt::codegen {
 namespace {
 
-// Fours of the depth that a lane has in registers (runtime/gopt_recurrence.cuh), which are all of as many as 16.
+// Fours of the depth that a lane has in registers (runtime/gopt_recurrence.cuh), which are all of as many as four.
 int64_t held_fours(int64_t hidden) {
-  constexpr int64_t kOfLanes = 32, kMost = 16;
+  constexpr int64_t kOfLanes = 128, kMost = 4;
   int64_t held = 1;
   while (held < kMost && held * kOfLanes < hidden) held *= 2;
   return held;
@@ -30,10 +30,10 @@ PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_
   printed.declaration = head + ";\n";
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + to_string(r.cell) + ", " +
-                 std::to_string(held_fours(weights[1])) +
+                 std::to_string(held_fours(weights[2])) +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
                  std::to_string(sums[0]) + ", " + std::to_string(sums[1]) + ", " + std::to_string(weights[0]) + ", " +
-                 std::to_string(weights[1]) + (r.is_reversed ? ", true" : ", false") +
+                 std::to_string(weights[2]) + (r.is_reversed ? ", true" : ", false") +
                  (has_fixed_weights ? ", true" : ", false") + "}, stream);\n}\n\n";
   printed.call = name + "(" + recurrence_operands(plan, kernel) + ", stream);";
   return printed;

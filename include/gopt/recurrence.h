@@ -12,7 +12,7 @@ struct Recurrence {
   // The node's inputs, floats but for the lengths; null where they are left out.
   enum Input : size_t {
     kSums,     // [steps, batch, directions x gates x hidden]: the input's part of the gates, with all biases but kBias
-    kWeights,  // [directions, hidden, gates x hidden]: what a state is multiplied by
+    kWeights,  // [directions, gates x hidden, hidden]: what a state is multiplied by, as ONNX has it
     kState,    // [directions, batch, hidden], before the first step
     kCellState,  // likewise, of an LSTM
     kBias,       // [directions, gates x hidden], added to that product before a GRU's reset gate
@@ -24,8 +24,9 @@ struct Recurrence {
 
   Cell cell;
   bool is_reversed = false;  // the first direction goes from the last step to the first; a second one always does
-  // Of one direction. Inputs "sums" [batch, gates x hidden], "weights", "state" [batch, hidden], and as far as the node
-  // has them "cell", "bias", "peepholes", without the axis of directions; outputs the next state and cell state.
+  // Of one direction. Inputs "sums" [batch, gates x hidden], "weights" [hidden, gates x hidden], "state" [batch,
+  // hidden], and as far as the node has them "cell", "bias", "peepholes", without the axis of directions; outputs the
+  // next state and cell state.
   Graph step;
 
   int64_t gates() const { return cell == Cell::Lstm ? 4 : cell == Cell::Gru ? 3 : 1; }

@@ -25,12 +25,8 @@ Tensor zeros(std::vector<int64_t> dims) {
 void export_recurrence(ExportState& state, const Node& node) {
   const Recurrence& r = *node.opaque->recurrence;
   const std::vector<int64_t> weights = node.inputs[Recurrence::kWeights].type().static_shape();
-  const int64_t directions = weights[0], hidden = weights[1], width = weights[2];
+  const int64_t directions = weights[0], width = weights[1], hidden = weights[2];
   const auto name_of = [&](Recurrence::Input input) { return state.name_of(node.inputs[input]); };
-  const auto axes = [](std::initializer_list<int64_t> numbers) {
-    return std::vector<Index>(numbers.begin(), numbers.end());
-  };
-  const std::string turned = state.add("Transpose", {name_of(Recurrence::kWeights)}, "", {{"perm", axes({0, 2, 1})}});
   std::string bias, lengths = name_of(Recurrence::kLengths);
   if (node.inputs[Recurrence::kBias])
     bias = state.add("Concat", {state.constant(zeros({directions, width})), name_of(Recurrence::kBias)}, "",
@@ -40,8 +36,8 @@ void export_recurrence(ExportState& state, const Node& node) {
   onnx::NodeProto proto;
   proto.set_op_type(r.cell == Recurrence::Cell::Lstm ? "LSTM" : r.cell == Recurrence::Cell::Gru ? "GRU" : "RNN");
   proto.set_name(state.node_names.unique(node.name.empty() ? proto.op_type() : node.name));
-  for (const std::string& input : {name_of(Recurrence::kSums), state.constant(selection(directions, width)), turned,
-                                   bias, lengths, name_of(Recurrence::kState)})
+  for (const std::string& input : {name_of(Recurrence::kSums), state.constant(selection(directions, width)),
+                                   name_of(Recurrence::kWeights), bias, lengths, name_of(Recurrence::kState)})
     proto.add_input(input);
   if (r.has_cell_state())
     for (const auto input : {Recurrence::kCellState, Recurrence::kPeepholes}) proto.add_input(name_of(input));

@@ -311,7 +311,7 @@ class WholeRecurrence {
     require_shape(3, {ways, gates + gates});
     require_shape(7, {ways, Index(3 * hidden_)});
     Values inputs(Recurrence::kInputs);
-    inputs[Recurrence::kWeights] = l_.transpose(l_.input(2), {0, 2, 1});
+    inputs[Recurrence::kWeights] = l_.input(2);
     inputs[Recurrence::kSums] = sums(inputs);
     inputs[Recurrence::kState] = initial_states(l_, 5, x_, directions_, hidden_);
     if (r_.has_cell_state()) inputs[Recurrence::kCellState] = initial_states(l_, 6, x_, directions_, hidden_);

@@ -138,7 +138,7 @@ void RecurrenceLoop::pack(const float* weights, float* packed) const {
       for (int64_t k = 0; k < s_.hidden; k++)
         for (int64_t g = 0; g < gates_; g++)
           for (int64_t unit = panel * kLanes; unit < (panel + 1) * kLanes; unit++)
-            *packed++ = unit < s_.hidden ? weights[((d * s_.hidden + k) * gates_ + g) * s_.hidden + unit] : 0.0f;
+            *packed++ = unit < s_.hidden ? weights[((d * gates_ + g) * s_.hidden + unit) * s_.hidden + k] : 0.0f;
 }
 
 RecurrenceLoop::States RecurrenceLoop::states_in(float* scratch) const {

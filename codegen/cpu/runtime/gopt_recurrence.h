@@ -25,7 +25,7 @@ inline int64_t gates_of(RecurrentCell cell) {
 struct RecurrenceOperands {
   const float* sums =
       nullptr;  // [steps, batch, directions, gates, hidden]: the input's part, with all biases but `bias`
-  const float* weights = nullptr;     // [directions, hidden, gates, hidden]
+  const float* weights = nullptr;     // [directions, gates, hidden, hidden]
   const float* state = nullptr;       // [directions, batch, hidden]
   const float* cell_state = nullptr;  // likewise, of an LSTM
   const float* bias = nullptr;        // [directions, gates, hidden], of a GRU: added before its reset gate

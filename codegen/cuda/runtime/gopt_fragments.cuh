@@ -7,12 +7,11 @@
 
 #include <type_traits>
 
+#include "gopt_copies.cuh"
 #include "gopt_half.cuh"
 
 namespace gopt_runtime {
 namespace tiles {
-
-constexpr int kChunk = 16;  // bytes of one asynchronous copy
 
 // ---- operands ----
 // What a fragment is multiplied as. `mma` adds a product of 16 rows, 8 columns and 32 bytes of depth to the sums.
@@ -119,21 +118,6 @@ struct Fp32 {
 
 // ---- memory ----
 
-__device__ __forceinline__ void copy_chunk(unsigned to, const void* from, bool is_there) {
-  const int bytes = is_there ? kChunk : 0;  // what is not there is zero
-  asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(to), "l"(from), "r"(bytes));
-}
-// A part of a chunk: 4, 8 or 16 bytes.
-template <int kBytes>
-__device__ __forceinline__ void copy_piece(unsigned to, const void* from, bool is_there) {
-  const int bytes = is_there ? kBytes : 0;
-  asm volatile("cp.async.ca.shared.global [%0],[%1],%2,%3;" ::"r"(to), "l"(from), "n"(kBytes), "r"(bytes));
-}
-__device__ __forceinline__ void end_stage() { asm volatile("cp.async.commit_group;"); }
-template <int kPending>
-__device__ __forceinline__ void wait_for_stages() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
-}
 __device__ __forceinline__ void load_matrices(unsigned* r, unsigned at) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

@@ -50,12 +50,15 @@ __device__ inline float gopt_short_reciprocal(float x) {
 
 // exp and tanh to 1e-6 of themselves, as far as the argument's own rounding counts for no more.
 __device__ inline float gopt_short_exp(float x) { return gopt_short_exp2(1.44269504f * x); }
-__device__ inline float gopt_short_tanh(float x) {
+// tanh, by the reciprocal of 1 + exp(2x).
+__device__ inline float gopt_short_tanh_of(float x, float share) {
   const float square = x * x;
   const float series =
       x + x * square * (-0.333333333f + square * (0.133333333f + square * (-0.0539682540f + square * 0.0218694885f)));
-  const float whole = 1.0f - 2.0f * gopt_short_reciprocal(1.0f + gopt_short_exp2(2.88539008f * x));
-  return fabsf(x) < 0.3f ? copysignf(series, x) : whole;
+  return fabsf(x) < 0.3f ? copysignf(series, x) : 1.0f - 2.0f * share;
+}
+__device__ inline float gopt_short_tanh(float x) {
+  return gopt_short_tanh_of(x, gopt_short_reciprocal(1.0f + gopt_short_exp2(2.88539008f * x)));
 }
 
 // erf to 1e-6 of itself: its series, or Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26, in which the

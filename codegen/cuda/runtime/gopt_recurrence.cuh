@@ -1,19 +1,22 @@
 // RNN, GRU and LSTM, all steps in one launch. A cluster of blocks has a direction and some sequences of the batch; each
 // block has some hidden units with all of their gates, and keeps the weights of these in registers and in its shared
-// memory, where they fit. What a block makes of a step it writes into the shared memory of all blocks of the cluster,
-// and a barrier of the cluster stands between two steps (Diamos et al., Persistent RNNs, ICML'16, section 3, by
-// registers and a barrier of the device). Without clusters a block has all units.
+// memory, where they fit (Diamos et al., Persistent RNNs, ICML'16, section 3, by registers and a barrier of the
+// device). What a block makes of a step it stores into the shared memory of all blocks of the cluster, where it counts
+// at a barrier: a step begins when all states have come, and no block waits for anything else. Without clusters a block
+// has all units.
 #pragma once
 
 #include <cstdint>
 
+#include "gopt_arrivals.cuh"
 #include "gopt_cluster.cuh"
 #include "gopt_launch.h"
+#include "gopt_math.cuh"
 
 namespace gopt_runtime {
 namespace recurrences {
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 256;  // which have 255 registers each
 
 enum class Cell { Tanh, Relu, Gru, Lstm };
 template <Cell cell>
@@ -24,7 +27,7 @@ constexpr int kGates = cell == Cell::Lstm  ? 4
 // Tensors are dense; null where the operator has none, or nobody reads what it gives.
 struct Call {
   const float* sums;        // [steps, batch, directions, gates, hidden]: the input's part, with all biases but `bias`
-  const float* weights;     // [directions, hidden, gates, hidden]
+  const float* weights;     // [directions, gates, hidden, hidden]
   const float* state;       // [directions, batch, hidden]
   const float* cell_state;  // likewise
   const float* bias;        // [directions, gates, hidden], added before a GRU's reset gate
@@ -36,238 +39,431 @@ struct Call {
   bool has_fixed_weights;  // they are there before the kernel before has ended
 };
 
-// Eight lanes of a warp have a column, which is a unit's gate, and each of them every eighth four of the depth; the
-// four columns of a warp are a unit's gates, or, where there is one alone, four units. A block's warps take as many
-// units at once, those that are left in further turns.
-constexpr int kSlices = 8, kWarps = kThreads / 32;
+// A warp has eight columns: the gates of two units, of which a GRU lacks the fourth, or the one gate of eight. Each
+// lane has every 32nd four of their depth. A block's warps take as many units at once, those that are left in further
+// turns.
+constexpr int kLanes = 32, kWarps = kThreads / kLanes, kColumns = 8;
 template <int gates>
-constexpr int kUnitsAtOnce = gates == 1 ? 4 * kWarps : kWarps;
+constexpr int kUnitsOfWarp = gates == 1 ? kColumns : kColumns / 4;
+template <int gates>
+constexpr int kUnitsAtOnce = kWarps* kUnitsOfWarp<gates>;
+// Lanes that have a column, once a warp's sums are complete, and sequences of each of these.
+constexpr int kLanesOfColumn = kLanes / kColumns;
+template <int rows>
+constexpr int kRowsOfLane = rows > kLanesOfColumn ? rows / kLanesOfColumn : 1;
 
 struct Division {
-  int units, turns;    // of a block
-  int fours;           // of the depth, of a lane
-  bool keeps_weights;  // in shared memory, but for those that are in registers
+  int units, turns;  // of a block
+  int fours;         // of the depth, of a lane
+  int kept;  // of all turns' fours after those in registers so many are in shared memory, others stay where they are
 };
 
 __host__ __device__ constexpr int lesser(int a, int b) { return a < b ? a : b; }
-
-__device__ __forceinline__ float logistic(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 // Four of the depth of a column, from number 4 x four on; zeros beyond what there is.
 template <int gates>
 __device__ __forceinline__ float4 weights_at(const Call& call, int direction, int four, int gate, int unit) {
   const int hidden = call.hidden, left = hidden - 4 * four;
-  if (gate >= gates || unit >= hidden || left <= 0) return float4{0, 0, 0, 0};
-  const int64_t next = static_cast<int64_t>(gates) * hidden;
-  const float* own = call.weights + (static_cast<int64_t>(direction) * hidden + 4 * four) * next + gate * hidden + unit;
-  return float4{own[0], left > 1 ? own[next] : 0, left > 2 ? own[2 * next] : 0, left > 3 ? own[3 * next] : 0};
+  if (unit >= hidden || left <= 0) return float4{0, 0, 0, 0};
+  const float* own =
+      call.weights + ((static_cast<int64_t>(direction) * gates + gate) * hidden + unit) * hidden + 4 * four;
+  if (hidden % 4 == 0) return *reinterpret_cast<const float4*>(own);
+  return float4{own[0], left > 1 ? own[1] : 0, left > 2 ? own[2] : 0, left > 3 ? own[3] : 0};
 }
 
-// Until all blocks are here, in two halves: what is written to memory between them is not waited for.
-__device__ __forceinline__ void arrive() {
-#if __CUDA_ARCH__ >= 900
-  if (gridDim.y > 1) tiles::arrive_at_cluster();
-#endif
-}
-__device__ __forceinline__ void leave() {
-#if __CUDA_ARCH__ >= 900
-  if (gridDim.y > 1) return tiles::leave_cluster();
-#endif
-  __syncthreads();
+// States of a step in shared memory, in floats: of four units those of all sequences lie together, so that several are
+// stored at once; and 32 such fours take turns by 16 bytes, so that a warp reads what lies together.
+template <int rows>
+__host__ __device__ constexpr int place_of(int unit, int row) {
+  const int four = unit / 4, within = unit % 4 * rows + row;
+  return ((four / kLanes * rows + within / 4) * kLanes + four % kLanes) * 4 + within % 4;
 }
 
-// The input's part of a unit's gates, and what is added to the states' part.
-template <int gates>
-struct Given {
-  float x[gates], bias[gates];
-};
+constexpr int kBarrierBytes = 128;  // at the begin of a block's shared memory; what follows is aligned to as many
 
-// A unit of a sequence, as it goes from step to step.
-template <Cell cell>
-__device__ __forceinline__ float next_state(const float (&x)[kGates<cell>], const float (&s)[kGates<cell>],
-                                            const float* peepholes, int hidden, float before, float& cell_state) {
-  if constexpr (cell == Cell::Lstm) {
-    float i = x[0] + s[0], o = x[1] + s[1], f = x[2] + s[2];
-    if (peepholes) i += peepholes[0] * cell_state, f += peepholes[2 * hidden] * cell_state;
-    cell_state = logistic(f) * cell_state + logistic(i) * tanhf(x[3] + s[3]);
-    if (peepholes) o += peepholes[hidden] * cell_state;
-    return logistic(o) * tanhf(cell_state);
-  } else if constexpr (cell == Cell::Gru) {
-    const float kept = logistic(x[0] + s[0]);
-    return (1.0f - kept) * tanhf(x[2] + logistic(x[1] + s[1]) * s[2]) + kept * before;
-  } else {
-    const float sum = x[0] + s[0];
-    return cell == Cell::Relu ? (sum < 0.0f ? 0.0f : sum) : tanhf(sum);
+// Inputs of so many steps are on their way to shared memory while a step is computed.
+constexpr int kAhead = 3;
+
+// In floats, of a block: cell states and inputs.
+template <Cell cell, int rows>
+__host__ __device__ constexpr int cells_of(int turns) {
+  return cell == Cell::Lstm ? turns * kRowsOfLane<rows> * kThreads : 0;
+}
+template <int rows>
+__host__ __device__ constexpr int inputs_of(int turns) {
+  return (kAhead + 1) * turns * kRowsOfLane<rows> * kThreads;
+}
+
+// Adds what a four of the depth brings to a warp's columns.
+template <int gates, int rows>
+__device__ __forceinline__ void add_products(float (&sums)[kColumns][rows], const float4* weights,
+                                             const float4* states) {
+  constexpr int columns = kUnitsOfWarp<gates> * gates, columns_of_unit = gates == 1 ? 1 : 4;
+#pragma unroll
+  for (int i = 0; i < rows; i++) {
+    const float4 four = states[i * kLanes];
+    const float of_four[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int c = 0; c < columns; c++) {
+      const float weight[4] = {weights[c].x, weights[c].y, weights[c].z, weights[c].w};
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int within = 4 * i + e;
+        sums[c / gates * columns_of_unit + c % gates][within % rows] += of_four[e] * weight[within / rows];
+      }
+    }
   }
 }
 
-// Cell states of a block, in floats; a whole number of fours.
-template <Cell cell, int rows>
-__host__ __device__ constexpr int cells_of(int turns) {
-  return cell == Cell::Lstm ? turns * rows * kUnitsAtOnce<4> : 0;
+// Of two numbers of each lane, the sum over the lane and the one so many away of the first, or, in the upper one, of
+// the second.
+__device__ __forceinline__ float exchange(float low, float high, int lane, int step) {
+  const bool is_upper = (lane & step) != 0;
+  const float other = __shfl_xor_sync(~0u, is_upper ? low : high, step);
+  return (is_upper ? high : low) + other;
 }
 
-// `held`: fours of a lane's first column that are in registers.
-template <Cell cell, int rows, int held>
+template <int half, int rows>
+__device__ __forceinline__ void halve_columns(float (&sums)[kColumns][rows], int lane) {
+#pragma unroll
+  for (int i = 0; i < half * rows; i++)
+    sums[i / rows][i % rows] =
+        exchange(sums[i / rows][i % rows], sums[i / rows + half][i % rows], lane, half * kLanesOfColumn);
+}
+
+// Sums of a warp's columns over all lanes: each lane gets those of column `lane / 4`, of sequences from
+// `lane % 4 * rows / 4` on. Lanes halve what they have, and then add what others have of the one that is left.
+template <int rows>
+__device__ __forceinline__ void sum_over_lanes(float (&sums)[kColumns][rows], int lane,
+                                               float (&own)[kRowsOfLane<rows>]) {
+  halve_columns<4, rows>(sums, lane);
+  halve_columns<2, rows>(sums, lane);
+  halve_columns<1, rows>(sums, lane);
+  float(&left)[rows] = sums[0];
+#pragma unroll
+  for (int level = 1; level < kLanesOfColumn; level *= 2) {
+    const int half = rows / 2 / level, step = kLanesOfColumn / 2 / level;
+    if (half == 0) left[0] += __shfl_xor_sync(~0u, left[0], step);
+#pragma unroll
+    for (int r = 0; r < half; r++) left[r] = exchange(left[r], left[r + half], lane, step);
+  }
+#pragma unroll
+  for (int i = 0; i < kRowsOfLane<rows>; i++) own[i] = left[i];
+}
+
+// To 2e-7, without a branch: what a step waits for is a chain of these.
+__device__ __forceinline__ float logistic_or_tanh(float x, bool is_tanh) {
+  constexpr float kOfExp = 1.44269504f;
+  const float share = gopt_short_reciprocal(1.0f + gopt_short_exp2((is_tanh ? 2 * kOfExp : -kOfExp) * x));
+  return is_tanh ? gopt_short_tanh_of(x, share) : share;
+}
+
+// A unit of a sequence, as it goes from step to step; all lanes of a warp together, of which each that has one of the
+// unit's gates gets all of it. `x`, `s`: the input's part and the states' of the lane's own gate, of which the first
+// lane of a sequence has the former; `lane`: that one; `peepholes`: null for all, or the unit's.
+template <Cell cell>
+__device__ __forceinline__ float next_state(float x, float s, int lane, int gate, const float* peepholes, bool is_there,
+                                            int hidden, float before, float& cell_state) {
+  const auto of_gate = [&](float value, int g) { return __shfl_sync(~0u, value, lane + (g - gate) * kLanesOfColumn); };
+  if constexpr (cell == Cell::Lstm) {
+    float sum = x + s;
+    if (peepholes && is_there && gate % 2 == 0) sum += peepholes[gate * hidden] * cell_state;
+    const float own = logistic_or_tanh(sum, gate == 3), input = of_gate(own, 0), forget = of_gate(own, 2),
+                candidate = of_gate(own, 3);
+    float output = of_gate(own, 1);
+    cell_state = forget * cell_state + input * candidate;
+    if (peepholes) {
+      sum = of_gate(sum, 1);
+      output = logistic_or_tanh(is_there ? sum + peepholes[hidden] * cell_state : sum, false);
+    }
+    return output * logistic_or_tanh(cell_state, true);
+  } else if constexpr (cell == Cell::Gru) {
+    const float own = logistic_or_tanh(x + s, false), kept = of_gate(own, 0), reset = of_gate(own, 1),
+                candidate = logistic_or_tanh(of_gate(x, 2) + reset * of_gate(s, 2), true);
+    return (1.0f - kept) * candidate + kept * before;
+  } else {
+    const float sum = of_gate(x, 0) + s;
+    return cell == Cell::Relu ? (sum < 0.0f ? 0.0f : sum) : logistic_or_tanh(sum, true);
+  }
+}
+
+#if __CUDA_ARCH__ >= 900
+// Stores what a warp has made into all blocks of the cluster, two to the power of `log_blocks`: of the units from
+// `unit` on, which as many lanes each have made, the sequences, as many as four at once. `next`, `barrier`: in this
+// block.
+template <int units, int rows>
+__device__ __forceinline__ void send_to_all(const float (&made)[kRowsOfLane<rows>], int lane, int log_blocks,
+                                            const float* next, const uint64_t* barrier, int unit, int last_unit) {
+  constexpr int together = lesser(rows, 4), lanes_of_unit = kLanes / units;
+  const int own_unit = unit + lane / lanes_of_unit, pieces = rows / together << log_blocks;
+#pragma unroll 1
+  for (int first = 0; first < pieces; first += lanes_of_unit) {
+    const int piece = first + lane % lanes_of_unit, block = piece & ((1 << log_blocks) - 1),
+              first_row = rows > together ? (piece >> log_blocks) * together : 0;
+    float own[together];
+#pragma unroll
+    for (int i = 0; i < together; i++) {
+      own[i] = made[0];  // of one sequence, which all lanes have
+      if (rows == 1) continue;
+      const int from = (lane / lanes_of_unit * lanes_of_unit + (first_row + i) * kLanesOfColumn / rows) % kLanes;
+      own[i] = __shfl_sync(~0u, rows <= kLanesOfColumn || i % 2 == 0 ? made[0] : made[kRowsOfLane<rows> - 1], from);
+    }
+    if (piece >= pieces || own_unit >= last_unit) continue;
+    const unsigned to = tiles::address_in(block, next) + 4 * place_of<rows>(own_unit, first_row),
+                   at = tiles::address_in(block, barrier);
+    if constexpr (together == 4)
+      tiles::send(to, float4{own[0], own[1], own[2], own[3]}, at);
+    else if constexpr (together == 2)
+      tiles::send(to, own[0], own[1], at);
+    else
+      tiles::send(to, own[0], at);
+  }
+}
+#endif
+
+// `held`: fours of a lane's first columns that are in registers.
+template <Cell cell, int rows, int held, bool is_one_turn>
 __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, const Division by) {
-  static_assert(rows <= kSlices, "a lane finishes one sequence");
   extern __shared__ __align__(128) char shared[];
-  float4* const room = reinterpret_cast<float4*>(shared);
-  constexpr int gates = kGates<cell>, units_at_once = kUnitsAtOnce<gates>;
-  const int thread = static_cast<int>(threadIdx.x), hidden = call.hidden, slice = thread % kSlices,
-            slot = thread % 32 / kSlices, gate = gates == 1 ? 0 : slot,
-            first_unit = static_cast<int>(blockIdx.y) * by.units + (gates == 1 ? thread / kSlices : thread / 32),
+  float4* const room = reinterpret_cast<float4*>(shared + kBarrierBytes);
+  constexpr int gates = kGates<cell>, units_of_warp = kUnitsOfWarp<gates>, units_at_once = kUnitsAtOnce<gates>,
+                columns = units_of_warp * gates, rows_of_lane = kRowsOfLane<rows>;
+  const int turns = is_one_turn ? 1 : by.turns;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanes, hidden = call.hidden,
+            gate = gates == 1 ? 0 : lane / kLanesOfColumn % 4,
+            first_of_warp = static_cast<int>(blockIdx.y) * by.units + thread / kLanes * units_of_warp,
+            first_unit = first_of_warp + lane / (kLanes / units_of_warp),
             last_unit = lesser(static_cast<int>(blockIdx.y + 1) * by.units, hidden);
   const int direction = static_cast<int>(blockIdx.x) % call.directions,
-            row = static_cast<int>(blockIdx.x) / call.directions * rows + slice;
-  // Whether the lane has a sequence, whose units it finishes.
-  const bool has_row = slice < rows && row < call.batch && (gates == 1 || slot == 0);
+            first_row = static_cast<int>(blockIdx.x) / call.directions * rows,
+            row_of_lane = lane % kLanesOfColumn * rows / kLanesOfColumn, row = first_row + row_of_lane;
+  // Of the lanes that have a sequence's gate, or all of them, the first.
+  constexpr int lanes_of_row = rows < kLanesOfColumn ? kLanesOfColumn / rows : 1;
+  const int lane_of_row = lane / lanes_of_row * lanes_of_row;
+  const bool has_gate = lane == lane_of_row && gate < gates, has_unit = has_gate && gate == 0;
   const bool is_backwards = call.is_reversed || direction == 1;
-  const int in_registers = lesser(by.fours, held), kept_fours = by.turns * by.fours - in_registers,
-            depth = 4 * kSlices * (by.fours + held - in_registers);
+  const int in_registers = lesser(by.fours, held), depth = 4 * kLanes * (by.fours + held - in_registers),
+            states_size = rows * depth;
   float4* const kept = room + thread;  // one of each thread, then the next of each
-  float* const cells = reinterpret_cast<float*>(room + (by.keeps_weights ? kept_fours * kThreads : 0));
-  float* const states = cells + cells_of<cell, rows>(by.turns);  // of two steps in turn
-  const auto cell_at = [&](int turn) { return (turn * rows + slice) * units_at_once + thread / 32; };  // of an LSTM
-  // The number of a four that is not in registers, among those.
-  const auto kept_at = [&](int turn, int j) { return (turn * by.fours + j - in_registers) * kThreads; };
-  const auto weight = [&](int turn, int j) {
-    return weights_at<gates>(call, direction, j * kSlices + slice, gate, first_unit + turn * units_at_once);
+  float* const cells = reinterpret_cast<float*>(room + by.kept * columns * kThreads) + thread;  // likewise
+  float* const inputs = cells + cells_of<cell, rows>(turns);                                    // likewise
+  float* const states = inputs - thread + inputs_of<rows>(turns);                               // of two steps in turn
+  const auto cell_of = [&](int turn, int i) -> float& { return cells[(turn * rows_of_lane + i) * kThreads]; };
+  const auto input_of = [&](int k, int turn, int i) -> float& {
+    return inputs[((k % (kAhead + 1) * turns + turn) * rows_of_lane + i) * kThreads];
   };
-  const auto state_of = [&](int unit) { return (static_cast<int64_t>(direction) * call.batch + row) * hidden + unit; };
+  // The number of a four among those that are not in registers.
+  const auto number_of = [&](int turn, int j) { return turn * by.fours + j - in_registers; };
+  const auto weight = [&](int turn, int j, int c) {
+    return weights_at<gates>(call, direction, j * kLanes + lane, c % gates,
+                             first_of_warp + c / gates + turn * units_at_once);
+  };
+  const auto state_of = [&](int unit, int i) {
+    return (static_cast<int64_t>(direction) * call.batch + row + i) * hidden + unit;
+  };
 
   gopt_let_next_begin();
   if (!call.has_fixed_weights) gopt_wait();
-  float4 own[held];
+  float4 own[held][columns];
 #pragma unroll
-  for (int j = 0; j < held; j++) own[j] = weight(0, j);
-  if (by.keeps_weights)
-    for (int turn = 0; turn < by.turns; turn++)
-      for (int j = turn == 0 ? held : 0; j < by.fours; j++) kept[kept_at(turn, j)] = weight(turn, j);
+  for (int j = 0; j < held; j++)
+#pragma unroll
+    for (int c = 0; c < columns; c++) own[j][c] = weight(0, j, c);
+  for (int number = 0; number < by.kept; number++)
+#pragma unroll
+    for (int c = 0; c < columns; c++)
+      kept[(number * columns + c) * kThreads] =
+          weight((number + in_registers) / by.fours, (number + in_registers) % by.fours, c);
   gopt_wait();
-  for (int i = thread; i < 2 * rows * depth; i += kThreads) {
-    const int unit = i % depth, of = static_cast<int>(blockIdx.x) / call.directions * rows + i / depth;
-    const bool is_there = i < rows * depth && unit < hidden && of < call.batch;
-    states[i] = is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0;
+  for (int i = thread; i < 2 * states_size; i += kThreads) {
+    const int unit = i % depth, among = i / depth % rows, of = first_row + among;
+    const bool is_there = i < states_size && unit < hidden && of < call.batch;
+    states[i / states_size * states_size + place_of<rows>(unit, among)] =
+        is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0;
   }
   if (cell == Cell::Lstm)
-    for (int turn = 0; turn < by.turns; turn++)
-      if (const int unit = first_unit + turn * units_at_once; has_row && unit < last_unit)
-        cells[cell_at(turn)] = call.cell_state[state_of(unit)];
-  arrive();
+    for (int turn = 0; turn < turns; turn++)
+      for (int i = 0; i < rows_of_lane; i++) {
+        const int unit = first_unit + turn * units_at_once;
+        cell_of(turn, i) = row + i < call.batch && unit < last_unit ? call.cell_state[state_of(unit, i)] : 0;
+      }
 
-  const auto add = [&](float(&sums)[rows], const float4& w, const float* now, int four) {
-#pragma unroll
-    for (int r = 0; r < rows; r++) {
-      const float4 h = reinterpret_cast<const float4*>(now + r * depth)[four];
-      sums[r] += h.x * w.x + h.y * w.y + h.z * w.z + h.w * w.w;
-    }
+#if __CUDA_ARCH__ >= 900
+  const bool is_cluster = gridDim.y > 1;
+  const int log_blocks = __popc(gridDim.y - 1);
+  uint64_t* const barriers = reinterpret_cast<uint64_t*>(shared);  // of each of the two steps
+  const auto barrier_of = [&](int k) { return tiles::address_of(barriers + k % 2); };
+  // All states of a step, from all blocks; thread 0 says so for each step, when its warp has those of two steps before.
+  // Those are read until a block's own states of the step between are stored, without which no block stores into that
+  // place again, nor does its barrier come to its next phase but one: a warp without units would miss that, and ends.
+  const auto expect_states = [&](int k) {
+    if (thread == 0) tiles::expect_bytes(barrier_of(k), rows * hidden * static_cast<int>(sizeof(float)));
   };
-  const auto step_of = [&](int k) { return is_backwards ? call.steps - 1 - k : k; };
-  const auto given_to = [&](int step, int unit, bool is_there) {
-    Given<gates> given;
-    const int64_t line = (static_cast<int64_t>(step) * call.batch + row) * call.directions + direction;
-#pragma unroll
-    for (int g = 0; g < gates; g++) {
-      given.x[g] = is_there ? call.sums[(line * gates + g) * hidden + unit] : 0;
-      given.bias[g] = is_there && call.bias ? call.bias[(direction * gates + g) * hidden + unit] : 0;
+  const auto wait_for_states = [&](int k) { tiles::wait_at(barrier_of(k), (k - 1) / 2 % 2); };
+  if (is_cluster) {
+    if (thread == 0) {
+      tiles::prepare(barrier_of(0), 1);
+      tiles::prepare(barrier_of(1), 1);
     }
-    return given;
+    expect_states(1);
+    tiles::wait_for_cluster();
+    if (first_of_warp >= last_unit && thread >= kLanes) return;
+  } else {
+    __syncthreads();
+  }
+#else
+  __syncthreads();
+#endif
+
+  // Of the first turn and sequence: where inputs are that are fetched next, and results are to be stored.
+  const int64_t line = static_cast<int64_t>(call.directions) * gates * hidden,
+                first_step = is_backwards ? call.steps - 1 : 0, direction_of_time = is_backwards ? -1 : 1;
+  const float* input =
+      call.sums + (first_step * call.batch + row) * line + (direction * gates + gate) * hidden + first_unit;
+  const int64_t next_input = direction_of_time * call.batch * line;
+  float* result = call.result;
+  const int64_t next_result = direction_of_time * call.directions * call.batch * hidden;
+  if (result) result += first_step * call.directions * call.batch * hidden + state_of(first_unit, 0);
+  // A lane copies what it reads itself.
+  const auto fetch_inputs = [&](int k) {
+    if (has_gate && k < call.steps)
+#pragma unroll 1
+      for (int turn = 0; turn < turns; turn++)
+#pragma unroll
+        for (int i = 0; i < rows_of_lane; i++)
+          if (first_unit + turn * units_at_once < last_unit && row + i < call.batch)
+            tiles::copy_piece<sizeof(float)>(tiles::address_of(&input_of(k, turn, i)),
+                                             input + turn * units_at_once + i * line, true);
+    tiles::end_stage();
+    input += next_input;
   };
-  leave();
+  int64_t own_steps[rows_of_lane];
+#pragma unroll
+  for (int i = 0; i < rows_of_lane; i++)
+    own_steps[i] = call.lengths && row + i < call.batch ? call.lengths[row + i] : call.steps;
+#pragma unroll 1
+  for (int k = 0; k < kAhead; k++) fetch_inputs(k);
   for (int k = 0; k < call.steps; k++) {
-    const int step = step_of(k);
-    const float* const now = states + k % 2 * rows * depth;
-    float* const next = states + (k + 1) % 2 * rows * depth;
-    float* to = nullptr;  // where a result is to be stored
-    float result = 0;
-    for (int turn = 0; turn < by.turns; turn++) {
-      const int unit = first_unit + turn * units_at_once;
-      const bool is_own = has_row && unit < last_unit;
-      const Given<gates> own_given = given_to(step, unit, is_own);  // on its way while states are multiplied
-      if (to) *to = result;
-      to = nullptr;
-      float sums[rows] = {};
-      int j = 0;
+    const int step = is_backwards ? call.steps - 1 - k : k;
+    const float* const now = states + k % 2 * states_size;
+    float* const next = states + (k + 1) % 2 * states_size;
+    fetch_inputs(k + kAhead);
+#if __CUDA_ARCH__ >= 900
+    if (is_cluster) {
+      if (k > 0) wait_for_states(k);
+      __syncwarp();
+      expect_states(k + 2);
+    }
+#endif
+#pragma unroll 1  // code of steps that does not fit the instruction cache takes longer than what it computes
+    for (int turn = 0; turn < turns; turn++) {
+      const int first = first_of_warp + turn * units_at_once, unit = first_unit + turn * units_at_once;
+      if (first >= last_unit) break;
+      const bool is_there = unit < last_unit;
+      const float bias =  // on its way while states are multiplied
+          call.bias && gate < gates && is_there ? call.bias[(direction * gates + gate) * hidden + unit] : 0;
+      tiles::wait_for_stages<kAhead>();
+      float x[rows_of_lane], before[rows_of_lane];
+#pragma unroll
+      for (int i = 0; i < rows_of_lane; i++) {
+        x[i] = has_gate && is_there && row + i < call.batch ? input_of(k, turn, i) : 0;
+        before[i] = is_there ? now[place_of<rows>(unit, row_of_lane + i)] : 0;
+      }
+      float sums[kColumns][rows] = {};
+      const float4* const fours = reinterpret_cast<const float4*>(now) + lane;
       if (turn == 0) {
 #pragma unroll
-        for (; j < held; j++) add(sums, own[j], now, j * kSlices + slice);
+        for (int j = 0; j < held; j++) add_products<gates, rows>(sums, own[j], fours + j * rows * kLanes);
       }
-#pragma unroll 4
-      for (; j < by.fours; j++)
-        add(sums, by.keeps_weights ? kept[kept_at(turn, j)] : weight(turn, j), now, j * kSlices + slice);
-      float mine = 0;  // of the lane's sequence
+#pragma unroll 1
+      for (int j = turn == 0 ? held : 0; j < by.fours; j++) {
+        float4 weights[columns];
+        if (const int number = number_of(turn, j); number < by.kept) {
 #pragma unroll
-      for (int r = 0; r < rows; r++) {
+          for (int c = 0; c < columns; c++) weights[c] = kept[(number * columns + c) * kThreads];
+        } else {
 #pragma unroll
-        for (int other = 1; other < kSlices; other *= 2) sums[r] += __shfl_xor_sync(~0u, sums[r], other);
-        if (slice == r) mine = sums[r];
+          for (int c = 0; c < columns; c++) weights[c] = weight(turn, j, c);
+        }
+        add_products<gates, rows>(sums, weights, fours + j * rows * kLanes);
       }
-      float s[gates];
+      float s[rows_of_lane], made[rows_of_lane], cell_states[rows_of_lane];
+      sum_over_lanes<rows>(sums, lane, s);
+      const float* const peepholes =
+          cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
+      bool is_running[rows_of_lane];
 #pragma unroll
-      for (int g = 0; g < gates; g++) {
-        s[g] = (gates == 1 ? mine : __shfl_sync(~0u, mine, g * kSlices + slice)) + own_given.bias[g];
-      }
-      float made = 0;
-      if (is_own) {
-        const float before = now[slice * depth + unit];
-        const float* const peepholes =
-            cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
-        float cell_state = cell == Cell::Lstm ? cells[cell_at(turn)] : 0;
-        made = next_state<cell>(own_given.x, s, peepholes, hidden, before, cell_state);
-        const bool is_running = !call.lengths || step < call.lengths[row];
-        if (call.result)
-          to = call.result + static_cast<int64_t>(step) * call.directions * call.batch * hidden + state_of(unit);
-        result = is_running ? made : 0;
-        if (!is_running) made = before;
-        if (cell == Cell::Lstm && is_running) cells[cell_at(turn)] = cell_state;
+      for (int i = 0; i < rows_of_lane; i++) {
+        is_running[i] = step < own_steps[i];
+        cell_states[i] = cell == Cell::Lstm ? cell_of(turn, i) : 0;
+        made[i] = next_state<cell>(x[i], s[i] + bias, lane_of_row, gate, peepholes, is_there, hidden, before[i],
+                                   cell_states[i]);
+        if (!is_running[i]) made[i] = before[i];
       }
 #if __CUDA_ARCH__ >= 900
-      // A lane for each block.
-      if (gridDim.y > 1) {
-        const int lane = thread % 32;
-#pragma unroll
-        for (int q = 0; q < (gates == 1 ? 4 : 1); q++)
-#pragma unroll
-          for (int r = 0; r < rows; r++) {
-            const float value = __shfl_sync(~0u, made, q * kSlices + r);
-            const int there = unit + (gates == 1 ? q - slot : 0);
-            if (lane < static_cast<int>(gridDim.y) && there < last_unit)
-              *const_cast<float*>(tiles::in_block(next + r * depth + there, lane)) = value;
-          }
-        continue;
-      }
+      if (is_cluster)
+        send_to_all<units_of_warp, rows>(made, lane, log_blocks, next, barriers + (k + 1) % 2, first, last_unit);
+      const bool stores_itself = !is_cluster;
+#else
+      constexpr bool stores_itself = true;
 #endif
-      if (is_own) next[slice * depth + unit] = made;
+#pragma unroll
+      for (int i = 0; i < rows_of_lane; i++) {
+        if (stores_itself && has_unit && is_there) next[place_of<rows>(unit, row_of_lane + i)] = made[i];
+        if (cell == Cell::Lstm && is_running[i]) cell_of(turn, i) = cell_states[i];
+        if (result && has_unit && is_there && row + i < call.batch)
+          result[turn * units_at_once + i * hidden] = is_running[i] ? made[i] : 0;
+      }
     }
-    arrive();
-    if (to) *to = result;
-    leave();
+    if (result) result += next_result;
+#if __CUDA_ARCH__ >= 900
+    if (!is_cluster)
+#endif
+      __syncthreads();
   }
-  if (!has_row) return;
-  for (int turn = 0; turn < by.turns; turn++)
-    if (const int unit = first_unit + turn * units_at_once; unit < last_unit) {
-      if (call.last) call.last[state_of(unit)] = states[call.steps % 2 * rows * depth + slice * depth + unit];
-      if (cell == Cell::Lstm && call.last_cell) call.last_cell[state_of(unit)] = cells[cell_at(turn)];
-    }
+#if __CUDA_ARCH__ >= 900
+  // No block ends before all has come that others store into it.
+  if (is_cluster && call.steps > 0) wait_for_states(call.steps);
+#endif
+  if (!has_unit) return;
+  for (int turn = 0; turn < turns; turn++)
+    for (int i = 0; i < rows_of_lane; i++)
+      if (const int unit = first_unit + turn * units_at_once; unit < last_unit && row + i < call.batch) {
+        if (call.last)
+          call.last[state_of(unit, i)] = states[call.steps % 2 * states_size + place_of<rows>(unit, row_of_lane + i)];
+        if (cell == Cell::Lstm && call.last_cell) call.last_cell[state_of(unit, i)] = cell_of(turn, i);
+      }
 }
 
-inline Division divide(int hidden, int units_at_once, int blocks) {
+// A block's shared memory without weights, and what one four of all threads' weights takes of it.
+template <Cell cell, int rows, int held>
+constexpr int64_t bytes_without_weights(const Division& by) {
+  const int64_t fours = by.fours + held - lesser(by.fours, held);
+  return kBarrierBytes +
+         4 * (cells_of<cell, rows>(by.turns) + inputs_of<rows>(by.turns) + 2 * rows * 4 * kLanes * fours);
+}
+template <Cell cell>
+constexpr int64_t kBytesOfFour = 16LL * kUnitsOfWarp<kGates<cell>>* kGates<cell>* kThreads;
+
+// Of units among so many blocks, where shared memory holds as many weights as go into so many bytes; less than zero
+// kept: not even the rest goes in.
+template <Cell cell, int rows, int held>
+Division divide(int hidden, int blocks, int64_t most_bytes) {
+  constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>;
   Division by{};
   by.units = (hidden + blocks - 1) / blocks;
   by.turns = (by.units + units_at_once - 1) / units_at_once;
-  by.fours = (hidden + 4 * kSlices - 1) / (4 * kSlices);
-  by.keeps_weights = true;
+  by.fours = (hidden + 4 * kLanes - 1) / (4 * kLanes);
+  const int64_t left = most_bytes - bytes_without_weights<cell, rows, held>(by);
+  by.kept =
+      left < 0 ? -1 : lesser(by.turns * by.fours - lesser(by.fours, held), static_cast<int>(left / kBytesOfFour<cell>));
   return by;
 }
 
 // Of a block's shared memory.
 template <Cell cell, int rows, int held>
 int64_t room_bytes(const Division& by) {
-  const int64_t in_registers = lesser(by.fours, held), all = static_cast<int64_t>(by.turns) * by.fours,
-                kept = by.keeps_weights ? all - in_registers : 0;
-  return 4 * (4 * kept * kThreads + cells_of<cell, rows>(by.turns) +
-              2 * rows * 4 * kSlices * (by.fours + held - in_registers));
+  return bytes_without_weights<cell, rows, held>(by) + by.kept * kBytesOfFour<cell>;
 }
 
 }  // namespace recurrences

@@ -31,29 +31,38 @@ struct Choice {
   double cycles = 0;  // of a step, times the rounds in which clusters run
 };
 
-// What a step takes, about: its barrier and functions; each turn the reads of shared memory, 128 bytes a cycle, of
-// states, and of weights that are not in registers, or 64 bytes a cycle from the L2 cache.
-inline double cycles_of_step(const Division& by, int rows, int held, int blocks) {
-  const int fours = by.turns * by.fours, from_memory = fours - lesser(by.fours, held);
-  return (blocks > 1 ? 1800.0 : 1000.0) + by.turns * 100.0 + kWarps * static_cast<double>(fours) * rows +
-         from_memory * (by.keeps_weights ? 4.0 * kWarps : 128.0);
+// What a step takes, about (H200): until states have come from other blocks; each turn a chain of functions, and
+// products of states, and of weights that are not in registers.
+inline double cycles_of_step(const Division& by, int rows, int held, int units_at_once, int blocks) {
+  constexpr double kAlone = 200, kInCluster = 500, kOfBlock = 10, kOfTurn = 300, kOfRow = 60, kOfProducts = 150,
+                   kFromShared = 900, kFromMemory = 1200;
+  const int all = by.turns * by.fours, from_memory = all - lesser(by.fours, held) - by.kept;
+  const double share = by.turns > 1 ? 1.0 : static_cast<double>(by.units) / units_at_once;  // of the warps
+  return (blocks > 1 ? kInCluster + kOfBlock * blocks : kAlone) + by.turns * (kOfTurn + kOfRow * rows) +
+         kOfProducts * all * rows * share + by.kept * kFromShared + from_memory * kFromMemory;
 }
 
 // Takes the kernel for so many sequences a cluster where it is expected to be faster.
-template <Cell cell, int held, int rows>
+template <Cell cell, int most_held, int rows>
 void consider(const Call& call, int most_bytes, int multiprocessors, Choice& best) {
-  const auto* const kernel = reinterpret_cast<const void*>(&take_all_steps<cell, rows, held>);
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
-  const int most_blocks = most_blocks_of_cluster(kernel, kThreads), groups = (call.batch + rows - 1) / rows;
+  constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>, held = lesser(most_held, rows > 4 ? 2 : 4);
+  const void* const kernels[] = {reinterpret_cast<const void*>(&take_all_steps<cell, rows, held, false>),
+                                 reinterpret_cast<const void*>(&take_all_steps<cell, rows, held, true>)};
+  int most_blocks = 1;
+  for (const void* kernel : kernels) {
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
+    most_blocks = most_blocks_of_cluster(kernel, kThreads);
+  }
+  const int groups = (call.batch + rows - 1) / rows;
   for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
-    Division by = divide(call.hidden, kUnitsAtOnce<kGates<cell>>, blocks);
-    by.keeps_weights = room_bytes<cell, rows, held>(by) <= most_bytes;
-    if (room_bytes<cell, rows, held>(by) > most_bytes) continue;
+    const Division by = divide<cell, rows, held>(call.hidden, blocks, most_bytes);
+    if (by.kept < 0) continue;
+    const void* const kernel = kernels[by.turns == 1];
     const auto bytes = static_cast<int>(room_bytes<cell, rows, held>(by));
     const int at_once = blocks == 1 ? multiprocessors : clusters_at_once(kernel, blocks, bytes);
     if (at_once == 0) continue;
     const int rounds = (call.directions * groups + at_once - 1) / at_once;
-    const double cycles = rounds * cycles_of_step(by, rows, held, blocks);
+    const double cycles = rounds * cycles_of_step(by, rows, held, units_at_once, blocks);
     if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
   }
 }

@@ -1,6 +1,5 @@
 // Enough of CUDA on the processor to run the kernels of tiles: a thread of the device is a fiber here, of which one
-// runs at a time; the blocks of a cluster run side by side, clusters one after another. Copies are made at once, so
-// that indexes are tested, not waits.
+// runs at a time; the blocks of a cluster run side by side, clusters one after another.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -18,6 +17,7 @@
 #include <deque>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #undef __device__
@@ -45,11 +45,36 @@ namespace emulation {
 
 constexpr unsigned kWarp = 32, kMostBlocks = 8, kMostWarps = 32, kMemory = 256 * 1024;
 
+// Copies that a thread has asked for, in stages; none is made before it waits for its stage.
+class Copies {
+ public:
+  void ask(char* to, const void* from, size_t bytes) { open_.push_back({to, from, bytes}); }  // null: of zeros
+  void end_stage() { stages_.push_back(std::exchange(open_, {})); }
+  void wait(size_t pending) {
+    while (stages_.size() > pending) {
+      for (const Copy& copy : stages_.front())
+        copy.from ? std::memcpy(copy.to, copy.from, copy.bytes) : std::memset(copy.to, 0, copy.bytes);
+      stages_.pop_front();
+    }
+  }
+  void forget() { open_.clear(), stages_.clear(); }
+
+ private:
+  struct Copy {
+    char* to;
+    const void* from;
+    size_t bytes;
+  };
+  std::vector<Copy> open_;
+  std::deque<std::vector<Copy>> stages_;
+};
+
 // A thread of the device. It runs until it gives way to others; AddressSanitizer is told whose stack is in use.
 class Fiber {
  public:
   void begin(std::function<void()> body, uint3 thread, uint3 block) {
     body_ = std::move(body), thread_ = thread, block_ = block, is_done_ = false;
+    copies_.forget();
     getcontext(&context_);
     context_.uc_stack.ss_sp = stack_.data();
     context_.uc_stack.ss_size = stack_.size();
@@ -69,6 +94,7 @@ class Fiber {
     swapcontext(&running_->context_, &outside_);
     __sanitizer_finish_switch_fiber(frames, nullptr, nullptr);
   }
+  static Copies& copies() { return running_->copies_; }
   bool is_done() const { return is_done_; }
   unsigned warp() const { return thread_.x / kWarp; }
 
@@ -91,6 +117,7 @@ class Fiber {
   ucontext_t context_{};
   std::function<void()> body_;
   uint3 thread_{}, block_{};
+  Copies copies_;
   bool is_done_ = false;
 };
 

@@ -1,12 +1,11 @@
 // What gopt_fragments.cuh asks of the device's instructions, in namespace gopt_runtime::tiles: products of fragments,
-// loads of matrices and copies into shared memory, by the layouts that PTX gives for them.
+// and loads of matrices, by the layouts that PTX gives for them.
 
 struct WarpRegisters {
   unsigned a[32][4], b[32][2], at[32];
 };
 inline WarpRegisters warp_registers[emulation::kMostBlocks][emulation::kMostWarps];
 inline WarpRegisters& own_registers() { return warp_registers[blockIdx.y][threadIdx.x / emulation::kWarp]; }
-inline char* own_memory() { return emulation::own_block().memory; }
 
 inline float half_of(unsigned word, int number) {
   __half_raw raw;
@@ -38,28 +37,6 @@ struct Half {
     emulation::wait_for_warp();
   }
 };
-
-// The device faults where an address is no multiple.
-inline void expect_multiple(uintptr_t address, int of) {
-  if (address % static_cast<uintptr_t>(of) == 0) return;
-  std::printf("an address of %d bytes begins %d behind\n", of, static_cast<int>(address % static_cast<uintptr_t>(of)));
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-template <int kBytes>
-inline void copy_piece(unsigned to, const void* from, bool is_there) {
-  expect_multiple(to, kBytes);
-  expect_multiple(reinterpret_cast<uintptr_t>(from), kBytes);
-  if (is_there)
-    std::memcpy(own_memory() + to, from, kBytes);
-  else
-    std::memset(own_memory() + to, 0, kBytes);
-}
-inline void copy_chunk(unsigned to, const void* from, bool is_there) { copy_piece<kChunk>(to, from, is_there); }
-inline void end_stage() {}
-template <int kPending>
-inline void wait_for_stages() {}
 
 // Four matrices of eight rows, whose places lanes 0 to 7, 8 to 15 and so on give.
 inline void load_four(unsigned* r, unsigned at, bool is_transposed) {

@@ -72,7 +72,7 @@ inline Results compute(const Case& c, const Operands& o) {
           x[g] = at(o.sums, (((t * c.batch + b) * c.directions + d) * gates + g) * c.hidden + u);
           if (c.cell == Cell::Gru) s[g] = at(o.bias, (d * gates + g) * c.hidden + u);
           for (int64_t from = 0; from < c.hidden; from++)
-            s[g] += h[from] * at(o.weights, ((d * c.hidden + from) * gates + g) * c.hidden + u);
+            s[g] += h[from] * at(o.weights, ((d * gates + g) * c.hidden + u) * c.hidden + from);
         }
         const auto peeped = [&](int64_t g, double cell) {
           return c.has_peepholes ? at(o.peepholes, (d * 3 + g) * c.hidden + u) * cell : 0;

@@ -1,0 +1,31 @@
+// Copies into shared memory that go on beside what a thread does next.
+#pragma once
+
+namespace gopt_runtime {
+namespace tiles {
+
+constexpr int kChunk = 16;  // bytes of one asynchronous copy
+
+// In shared memory, as instructions have it.
+__device__ __forceinline__ unsigned address_of(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
+__device__ __forceinline__ void copy_chunk(unsigned to, const void* from, bool is_there) {
+  const int bytes = is_there ? kChunk : 0;  // what is not there is zero
+  asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+// A part of a chunk: 4, 8 or 16 bytes.
+template <int kBytes>
+__device__ __forceinline__ void copy_piece(unsigned to, const void* from, bool is_there) {
+  const int bytes = is_there ? kBytes : 0;
+  asm volatile("cp.async.ca.shared.global [%0],[%1],%2,%3;" ::"r"(to), "l"(from), "n"(kBytes), "r"(bytes));
+}
+__device__ __forceinline__ void end_stage() { asm volatile("cp.async.commit_group;"); }
+template <int kPending>
+__device__ __forceinline__ void wait_for_stages() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
+}
+
+}  // namespace tiles
+}  // namespace gopt_runtime

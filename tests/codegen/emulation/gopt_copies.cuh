@@ -1,0 +1,38 @@
+// In place of the runtime's: copies that are made when they are waited for, and addresses in the block's own memory.
+#pragma once
+
+#include "device.h"
+
+namespace gopt_runtime {
+namespace tiles {
+
+constexpr int kChunk = 16;
+
+inline char* own_memory() { return emulation::own_block().memory; }
+inline unsigned address_of(const void* shared) {
+  return static_cast<unsigned>(static_cast<const char*>(shared) - own_memory());
+}
+
+// The device faults where an address is no multiple.
+inline void expect_multiple(uintptr_t address, int of) {
+  if (address % static_cast<uintptr_t>(of) == 0) return;
+  std::printf("an address of %d bytes begins %d behind\n", of, static_cast<int>(address % static_cast<uintptr_t>(of)));
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+template <int kBytes>
+inline void copy_piece(unsigned to, const void* from, bool is_there) {
+  expect_multiple(to, kBytes);
+  expect_multiple(reinterpret_cast<uintptr_t>(from), kBytes);
+  emulation::Fiber::copies().ask(own_memory() + to, is_there ? from : nullptr, kBytes);
+}
+inline void copy_chunk(unsigned to, const void* from, bool is_there) { copy_piece<kChunk>(to, from, is_there); }
+inline void end_stage() { emulation::Fiber::copies().end_stage(); }
+template <int kPending>
+inline void wait_for_stages() {
+  emulation::Fiber::copies().wait(kPending);
+}
+
+}  // namespace tiles
+}  // namespace gopt_runtime
