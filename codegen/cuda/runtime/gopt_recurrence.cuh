@@ -60,15 +60,25 @@ struct Division {
 
 __host__ __device__ constexpr int lesser(int a, int b) { return a < b ? a : b; }
 
-// Four of the depth of a column, from number 4 x four on; zeros beyond what there is.
+// Four of the depth of each of a warp's columns, which are of units from `unit` on, from number 4 x four on; zeros
+// beyond what there is.
 template <int gates>
-__device__ __forceinline__ float4 weights_at(const Call& call, int direction, int four, int gate, int unit) {
+__device__ __forceinline__ void load_weights(const Call& call, int direction, int four, int unit,
+                                             float4 (&to)[kUnitsOfWarp<gates> * gates]) {
   const int hidden = call.hidden, left = hidden - 4 * four;
-  if (unit >= hidden || left <= 0) return float4{0, 0, 0, 0};
-  const float* own =
-      call.weights + ((static_cast<int64_t>(direction) * gates + gate) * hidden + unit) * hidden + 4 * four;
-  if (hidden % 4 == 0) return *reinterpret_cast<const float4*>(own);
-  return float4{own[0], left > 1 ? own[1] : 0, left > 2 ? own[2] : 0, left > 3 ? own[3] : 0};
+  const int64_t next_gate = static_cast<int64_t>(hidden) * hidden;
+  const float* const first =
+      call.weights + direction * gates * next_gate + static_cast<int64_t>(unit) * hidden + 4 * four;
+#pragma unroll
+  for (int c = 0; c < kUnitsOfWarp<gates> * gates; c++) {
+    const float* const own = first + c % gates * next_gate + c / gates * hidden;
+    to[c] = float4{0, 0, 0, 0};
+    if (unit + c / gates >= hidden || left <= 0) continue;
+    if (hidden % 4 == 0)
+      to[c] = *reinterpret_cast<const float4*>(own);
+    else
+      to[c] = float4{own[0], left > 1 ? own[1] : 0, left > 2 ? own[2] : 0, left > 3 ? own[3] : 0};
+  }
 }
 
 // States of a step in shared memory, in floats: of four units those of all sequences lie together, so that several are
@@ -254,9 +264,8 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   };
   // The number of a four among those that are not in registers.
   const auto number_of = [&](int turn, int j) { return turn * by.fours + j - in_registers; };
-  const auto weight = [&](int turn, int j, int c) {
-    return weights_at<gates>(call, direction, j * kLanes + lane, c % gates,
-                             first_of_warp + c / gates + turn * units_at_once);
+  const auto load = [&](int turn, int j, float4(&weights)[columns]) {
+    load_weights<gates>(call, direction, j * kLanes + lane, first_of_warp + turn * units_at_once, weights);
   };
   const auto state_of = [&](int unit, int i) {
     return (static_cast<int64_t>(direction) * call.batch + row + i) * hidden + unit;
@@ -266,14 +275,13 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   if (!call.has_fixed_weights) gopt_wait();
   float4 own[held][columns];
 #pragma unroll
-  for (int j = 0; j < held; j++)
+  for (int j = 0; j < held; j++) load(0, j, own[j]);
+  for (int number = 0; number < by.kept; number++) {
+    float4 weights[columns];
+    load((number + in_registers) / by.fours, (number + in_registers) % by.fours, weights);
 #pragma unroll
-    for (int c = 0; c < columns; c++) own[j][c] = weight(0, j, c);
-  for (int number = 0; number < by.kept; number++)
-#pragma unroll
-    for (int c = 0; c < columns; c++)
-      kept[(number * columns + c) * kThreads] =
-          weight((number + in_registers) / by.fours, (number + in_registers) % by.fours, c);
+    for (int c = 0; c < columns; c++) kept[(number * columns + c) * kThreads] = weights[c];
+  }
   gopt_wait();
   for (int i = thread; i < 2 * states_size; i += kThreads) {
     const int unit = i % depth, among = i / depth % rows, of = first_row + among;
@@ -299,6 +307,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   const auto expect_states = [&](int k) {
     if (thread == 0) tiles::expect_bytes(barrier_of(k), rows * hidden * static_cast<int>(sizeof(float)));
   };
+  // They are in the block's own shared memory: the wider wait_for_cluster_at() would empty the first cache each step.
   const auto wait_for_states = [&](int k) { tiles::wait_at(barrier_of(k), (k - 1) / 2 % 2); };
   if (is_cluster) {
     if (thread == 0) {
@@ -382,8 +391,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #pragma unroll
           for (int c = 0; c < columns; c++) weights[c] = kept[(number * columns + c) * kThreads];
         } else {
-#pragma unroll
-          for (int c = 0; c < columns; c++) weights[c] = weight(turn, j, c);
+          load(turn, j, weights);
         }
         add_products<gates, rows>(sums, weights, fours + j * rows * kLanes);
       }
