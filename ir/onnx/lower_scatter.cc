@@ -1,11 +1,14 @@
 // Reading and writing at places that an integer tensor names: GatherND, ScatterND, ScatterElements, MaxUnpool.
 // A write is said as a read: for each element of the result, which update goes there. Where the places are known that
-// is a table of positions; where they are computed, it is ScatterAlong. By that one's definition all updates are looked
+// is a table of positions, or, where they are a box, what lies around it and the updates, one beside the other; where
+// they are computed, it is ScatterAlong. By that one's definition all updates are looked
 // at for each element, so that there is a limit to what is still checked.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "gopt/interpreter.h"
 #include "lowering.h"
 
 namespace gopt::ir {
@@ -176,8 +179,7 @@ Value scattered_by(Lowering& l, const Value& x, const Value& places, const Value
 }
 
 // Whether some place comes so often that a round for each time would be too many.
-bool comes_often(const Tensor& places, int64_t count) {
-  const std::vector<int64_t> given = places.to_ints();
+bool comes_often(const std::vector<int64_t>& given, int64_t count) {
   const size_t named = given.size() / static_cast<size_t>(count);
   std::map<std::vector<int64_t>, size_t> times;
   for (size_t m = 0; m < static_cast<size_t>(count); m++) {
@@ -185,6 +187,75 @@ bool comes_often(const Tensor& places, int64_t count) {
     if (++times[{first, first + static_cast<ptrdiff_t>(named)}] > kMostRounds / 2) return true;  // also from the end
   }
   return false;
+}
+
+bool is_of_constants(const Value& value, std::set<const Node*>& seen) {
+  if (!seen.insert(value.node.get()).second || value.node->is(OpKind::Constant)) return true;
+  if (value.node->inputs.empty()) return false;
+  return std::all_of(value.node->inputs.begin(), value.node->inputs.end(),
+                     [&](const Value& input) { return input && is_of_constants(input, seen); });
+}
+
+// The elements of indices that depend on no input, whether or not they were folded: those of a slice of a large tensor
+// are many. Nothing: they are computed.
+std::optional<std::vector<int64_t>> known_places(const Value& indices) {
+  std::set<const Node*> seen;
+  if (count_of(indices) > kMostKnownPlaces || !is_of_constants(indices, seen)) return std::nullopt;
+  if (indices.node->is(OpKind::Constant)) return indices.node->tensor.to_ints();
+  const Result<Tensor> tensor = evaluate_constant(indices);
+  if (!tensor) return std::nullopt;
+  return tensor->to_ints();
+}
+
+// Begins and counts along the axes that places name.
+struct Box {
+  std::vector<int64_t> begins, counts;
+};
+
+// All places of a box, in order, each once; nothing where `given` is anything else. They may count from the end.
+std::optional<Box> as_box(const Value& x, const std::vector<int64_t>& given, size_t named) {
+  const size_t count = given.size() / named;
+  Box box;
+  size_t of_box = 1;
+  for (size_t k = 0; k < named; k++) {
+    const int64_t extent = extent_of(x, static_cast<int64_t>(k)), first = given[k],
+                  last = given[given.size() - named + k];
+    box.begins.push_back(first < 0 ? first + extent : first);
+    box.counts.push_back(last - first + 1);
+    if (box.counts[k] < 1 || box.begins[k] < 0 || box.begins[k] + box.counts[k] > extent) return std::nullopt;
+    of_box *= static_cast<size_t>(box.counts[k]);
+  }
+  if (of_box != count) return std::nullopt;
+  for (size_t m = 0; m < count; m++) {
+    size_t left = m;
+    for (size_t k = named; k-- > 0;) {
+      const auto own = static_cast<size_t>(box.counts[k]);
+      if (given[m * named + k] != given[k] + static_cast<int64_t>(left % own)) return std::nullopt;
+      left /= own;
+    }
+  }
+  return box;
+}
+
+// Updates in a box of x, what lies around them beside them.
+Value written_in_box(Lowering& l, const Value& x, const Box& box, const Value& updates, const std::string& reduction) {
+  const size_t named = box.begins.size();
+  Shape shape(box.counts.begin(), box.counts.end());
+  shape.insert(shape.end(), shape_of(x).begin() + static_cast<ptrdiff_t>(named), shape_of(x).end());
+  Values slabs{x};  // of x: from the box along so many axes
+  for (size_t k = 0; k < named; k++)
+    slabs.push_back(l.slice(slabs[k], static_cast<int64_t>(k), box.begins[k], box.begins[k] + box.counts[k]));
+  Value result = combined(l, reduction, slabs[named], l.reshape(updates, shape));
+  for (size_t k = named; k-- > 0;) {
+    const auto axis = static_cast<int64_t>(k);
+    const int64_t end = box.begins[k] + box.counts[k], extent = extent_of(x, axis);
+    Values parts;
+    if (box.begins[k] > 0) parts.push_back(l.slice(slabs[k], axis, 0, box.begins[k]));
+    parts.push_back(result);
+    if (end < extent) parts.push_back(l.slice(slabs[k], axis, end, extent));
+    if (parts.size() > 1) result = l.concat(parts, axis);
+  }
+  return result;
 }
 
 Values lower_scatter_nd(Lowering& l) {
@@ -196,17 +267,19 @@ Values lower_scatter_nd(Lowering& l) {
   const int64_t rows = product(x, 0, named), size = product(x, named, rank_of(x)),
                 count = product(indices, 0, rank_of(indices) - 1);
   if (count == 0 || rows * size == 0) return {x};
+  const std::optional<std::vector<int64_t>> given = known_places(indices);
+  if (given && named > 0)
+    if (const std::optional<Box> box = as_box(x, *given, named))
+      return {written_in_box(l, x, *box, updates, reduction)};
   const Value flat_x = l.reshape(x, {Index(rows), Index(size)}),
               flat_updates = l.reshape(updates, {Index(count), Index(size)});
   Value result;
-  const bool is_known = indices.node->is(OpKind::Constant) && count * static_cast<int64_t>(named) <= kMostKnownPlaces;
-  if (is_known && (reduction == "none" || !comes_often(indices.node->tensor, count))) {
-    const std::vector<int64_t> given = indices.node->tensor.to_ints();
+  if (given && (reduction == "none" || !comes_often(*given, count))) {
     std::vector<int64_t> places;
     for (size_t m = 0; m < static_cast<size_t>(count); m++) {
       int64_t place = 0;
       for (size_t k = 0; k < named; k++) {
-        const int64_t extent = extent_of(x, static_cast<int64_t>(k)), at = given[m * named + k];
+        const int64_t extent = extent_of(x, static_cast<int64_t>(k)), at = (*given)[m * named + k];
         Lowering::require(at >= -extent && at < extent);
         place = place * extent + (at < 0 ? at + extent : at);
       }

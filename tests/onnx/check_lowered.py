@@ -129,6 +129,19 @@ for red in ('none','add','mul','max','min'):
     case(f'scatternd {red}','ScatterND',{'x':f(4,3,2),'i':i64([0,1],[3,-1],[2,2]),'u':f(3,2)},a,o); case(f'scatternd known {red}','ScatterND',{'x':f(4,3,2),'u':f(3,2)},a,o,consts={'i':i64([0,1],[3,-1],[2,2])},order=['x','i','u'])
     if red!='none':
         case(f'scatter twice {red}','ScatterElements',{'x':f(5,2),'i':i64([0,1],[0,1],[4,1]),'u':f(3,2)},a,o); case(f'scatternd known twice {red}','ScatterND',{'x':f(5,2),'u':f(3,2)},a,o,consts={'i':i64([4],[4],[0])},order=['x','i','u'])
+# Known places that are a box, counted from the end or not, and those that are nearly one: another order, a place twice, steps of two.
+boxed=np.random.default_rng(5)
+for red in ('none','add','mul','max','min'):
+    for number in range(6):
+        extents=(4,5,6); named=1+number%3
+        spans=[sorted(boxed.choice(e+1,2,replace=False)) for e in extents[:named]]; ways=[np.arange(a,b) for a,b in spans]
+        if number==3: ways[0]=ways[0]-extents[0]
+        if number==4: ways[-1]=ways[-1][::-1]
+        if number==5: ways[1]=np.arange(0,5,2)
+        where=np.stack(np.meshgrid(*ways,indexing='ij'),-1)
+        if number==2: where=where.reshape(-1,named)
+        u=boxed.standard_normal(where.shape[:-1]+extents[named:]).astype(np.float32)
+        case(f'scatternd box {red} {number}','ScatterND',{'x':boxed.standard_normal(extents).astype(np.float32),'u':u},{} if red=='none' else {'reduction':red},18,consts={'i':where},order=['x','i','u'])
 case('scatter 10','Scatter',{'x':f(5,4),'i':i64([0,1,2,3],[4,0,1,0]),'u':f(2,4)},{},10)
 case('gathernd','GatherND',{'x':f(4,3,2),'i':i64([[0,1],[3,-1]],[[2,2],[-4,0]])},{},12); case('gathernd batch','GatherND',{'x':f(2,3,4),'i':i64([[2],[0]],[[1],[1]])},{'batch_dims':1},12); case('gathernd 11','GatherND',{'x':f(3,4),'i':i64([2],[-1])},{},11)
 for attrs in ({'kernel_shape':[2,3],'strides':[2,1]},{'kernel_shape':[3,3],'pads':[1,0,1,2],'dilations':[1,2]},{'kernel_shape':[2,2],'strides':[2,2],'storage_order':1},{'kernel_shape':[3,3],'auto_pad':'SAME_LOWER','strides':[2,2]},{'kernel_shape':[3,2],'strides':[2,2],'ceil_mode':1}):
