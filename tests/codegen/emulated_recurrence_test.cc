@@ -75,8 +75,7 @@ TEST(EmulatedRecurrences, AreAsInDouble) {
   const TestFolder folder;
   build_emulated(
       "#include \"device.h\"\n#include \"gopt_arrivals.cuh\"\n#include \"gopt_cluster.cuh\"\n#include "
-      "\"gopt_launch.h\"\n#include "
-      "\"recurrence_reference.h\"\n" +
+      "\"gopt_launch.h\"\n#include \"gopt_math.cuh\"\n#include \"recurrence_reference.h\"\n" +
           kernel + kProgram,
       folder.file("program"));
   if (HasFatalFailure()) return;
