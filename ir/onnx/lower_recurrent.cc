@@ -379,6 +379,15 @@ Values in_layout(Lowering& l, Values results) {
   return results;
 }
 
+// Where there is such an input: what of its shape is known is as the operator has it.
+void require_shape(const Lowering& l, size_t input, const Shape& wanted) {
+  if (!l.has(input)) return;
+  const Shape shape = shape_of(l.input(input));
+  Lowering::require(shape.size() == wanted.size());
+  for (size_t k = 0; k < shape.size(); k++)
+    Lowering::require(!shape[k].is_constant() || !wanted[k].is_constant() || shape[k] == wanted[k]);
+}
+
 template <class C>
 Values lower_recurrent(Lowering& l, int64_t gates, const std::vector<std::string>& defaults) {
   const Value x = batch_second(l, l.input(0));
@@ -387,6 +396,15 @@ Values lower_recurrent(Lowering& l, int64_t gates, const std::vector<std::string
   const std::string way = l.text("direction", "forward");
   Lowering::require(way == "forward" || way == "reverse" || way == "bidirectional");
   Lowering::require(directions == (way == "bidirectional" ? 2 : 1) && l.integer("hidden_size", hidden) == hidden);
+  const Index ways(directions), width(gates * hidden), batch = shape_of(x)[1];
+  require_shape(l, 1, {ways, width, shape_of(x)[2]});
+  require_shape(l, 2, {ways, width, Index(hidden)});
+  require_shape(l, 3, {ways, width + width});
+  require_shape(l, 4, {batch});
+  for (const size_t state : {5, 6})
+    require_shape(l, state,
+                  l.integer("layout", 0) != 0 ? Shape{batch, ways, Index(hidden)} : Shape{ways, batch, Index(hidden)});
+  require_shape(l, 7, {ways, Index(3 * hidden)});
   std::vector<std::string> names = l.texts("activations");
   if (names.empty())
     for (int64_t d = 0; d < directions; d++) names.insert(names.end(), defaults.begin(), defaults.end());

@@ -266,6 +266,9 @@ Values lower_scatter_nd(Lowering& l) {
   const std::string reduction = reduction_of(l);
   const int64_t rows = product(x, 0, named), size = product(x, named, rank_of(x)),
                 count = product(indices, 0, rank_of(indices) - 1);
+  Shape written(shape_of(indices).begin(), shape_of(indices).end() - 1);
+  written.insert(written.end(), shape_of(x).begin() + static_cast<ptrdiff_t>(named), shape_of(x).end());
+  Lowering::require(shape_of(updates) == written);
   if (count == 0 || rows * size == 0) return {x};
   const std::optional<std::vector<int64_t>> given = known_places(indices);
   if (given && named > 0)

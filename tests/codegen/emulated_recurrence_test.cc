@@ -17,7 +17,7 @@ using namespace gopt_runtime::recurrences;
 int wrong = 0;
 
 template <reference::Cell cell, int rows, int held>
-void run(const reference::Case& c, int blocks, bool keeps_weights) {
+void run(const reference::Case& c, int blocks, bool keeps_weights, int64_t most_bytes = emulation::kMemory) {
   const reference::Operands given(c);
   const reference::Results want = reference::compute(c, given);
   std::vector<float> result(want.all.size()), last(want.last.size()), last_cell(last);
@@ -27,14 +27,17 @@ void run(const reference::Case& c, int blocks, bool keeps_weights) {
             c.has_lengths ? given.lengths.data() : nullptr, result.data(), last.data(), last_cell.data(),
             static_cast<int>(c.steps), static_cast<int>(c.batch), static_cast<int>(c.directions),
             static_cast<int>(c.hidden), c.is_reversed, true};
-  Division by = divide<own, rows, held>(call.hidden, blocks, emulation::kMemory);
+  Division by = divide<own, rows, held>(call.hidden, blocks, most_bytes);
   if (!keeps_weights) by.kept /= 2;
   if (by.kept < 0 || room_bytes<own, rows, held>(by) > static_cast<int>(emulation::kMemory)) std::abort();
-  for (auto& block : emulation::blocks) std::fill_n(block.memory, emulation::kMemory, static_cast<char>(0xff));  // NaN
   const int groups = (call.batch + rows - 1) / rows;
-  gopt_runtime::launch_cluster_kernel(by.turns == 1 ? &take_all_steps<own, rows, held, true> : &take_all_steps<own, rows, held, false>, call.directions * groups, blocks, kThreads, nullptr,
-                                      call, by);
+  const auto kernel =
+      by.turns == 1 ? &take_all_steps<own, rows, held, true> : &take_all_steps<own, rows, held, false>;
+  gopt_runtime::launch_cluster_kernel(kernel, call.directions * groups, blocks, kThreads, nullptr, call, by);
   if (!emulation::on_their_way.empty()) std::abort();  // to a block that may have ended
+  for (int block = 0; block < blocks; block++)
+    for (size_t i = room_bytes<own, rows, held>(by); i < emulation::kMemory; i++)
+      if (emulation::blocks[block].memory[i] != static_cast<char>(0xff)) std::abort();  // beyond what it has asked for
   const auto all_wrong = reference::first_wrong(result, want.all), last_wrong = reference::first_wrong(last, want.last);
   const auto cell_wrong = own == Cell::Lstm ? reference::first_wrong(last_cell, want.last_cell) : -1;
   std::printf("%s rows %d held %d blocks %d: %ld %ld %ld\n", c.name, rows, held, blocks, static_cast<long>(all_wrong),
@@ -51,7 +54,10 @@ int main() {
   run<lstm, 1, 2>({"lstm of two directions", lstm, 3, 2, 2, 37}, 2, true);
   run<lstm, 4, 1>({"lstm of many sequences", lstm, 3, 7, 1, 70, true}, 4, true);
   run<lstm, 2, 2>({"lstm with peepholes", lstm, 3, 3, 2, 141, true, true}, 2, false);
-  run<lstm, 1, 4>({"lstm in fewer blocks", lstm, 2, 1, 1, 5, false, false, true}, 8, true);
+  run<lstm, 1, 4>({"lstm of a few units", lstm, 2, 1, 1, 5, false, false, true}, 2, true);
+  run<lstm, 2, 1>({"lstm of one step", lstm, 1, 2, 1, 9}, 4, true);
+  run<tanh, 1, 4>({"tanh of many units", tanh, 2, 1, 1, 600}, 8, true);
+  run<gru, 1, 1>({"gru without room for inputs", gru, 5, 2, 1, 40}, 1, true, 8 * 1024);
   run<gru, 8, 2>({"gru", gru, 3, 9, 1, 50, true}, 2, true);
   run<gru, 1, 1>({"gru of one unit", gru, 3, 2, 1, 1}, 1, true);
   run<tanh, 2, 1>({"tanh", tanh, 3, 3, 2, 150, true}, 2, true);

@@ -27,5 +27,11 @@ __device__ __forceinline__ void wait_for_stages() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
 }
 
+// Likewise where a thread reads what it has copied itself, with no barrier between.
+template <int kPending>
+__device__ __forceinline__ void wait_for_own_stages() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
 }  // namespace tiles
 }  // namespace gopt_runtime

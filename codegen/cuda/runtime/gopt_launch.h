@@ -102,10 +102,11 @@ inline int most_blocks_of_cluster(const void* kernel, int threads) {
   config.gridDim = dim3(1, kMany), config.blockDim = dim3(static_cast<unsigned>(threads));
   config.attrs = &attribute, config.numAttrs = 1;
   int clusters = 0;
+  const bool was_well = cudaPeekAtLastError() == cudaSuccess;
   const bool has_many =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
       cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0;
-  if (!has_many) (void)cudaGetLastError();  // which the next launch would be blamed for
+  if (!has_many && was_well) (void)cudaGetLastError();  // which the next launch would be blamed for
   return has_many ? kMany : kSome;
 }
 

@@ -55,6 +55,7 @@ constexpr int kRowsOfLane = rows > kLanesOfColumn ? rows / kLanesOfColumn : 1;
 struct Division {
   int units, turns;  // of a block
   int fours;         // of the depth, of a lane
+  bool is_ahead;     // inputs have room in shared memory before their step
   int kept;  // of all turns' fours after those in registers so many are in shared memory, others stay where they are
 };
 
@@ -100,8 +101,8 @@ __host__ __device__ constexpr int cells_of(int turns) {
   return cell == Cell::Lstm ? turns * kRowsOfLane<rows> * kThreads : 0;
 }
 template <int rows>
-__host__ __device__ constexpr int inputs_of(int turns) {
-  return (kAhead + 1) * turns * kRowsOfLane<rows> * kThreads;
+__host__ __device__ constexpr int inputs_of(const Division& by) {
+  return by.is_ahead ? (kAhead + 1) * by.turns * kRowsOfLane<rows> * kThreads : 0;
 }
 
 // Adds what a four of the depth brings to a warp's columns.
@@ -257,7 +258,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   float4* const kept = room + thread;  // one of each thread, then the next of each
   float* const cells = reinterpret_cast<float*>(room + by.kept * columns * kThreads) + thread;  // likewise
   float* const inputs = cells + cells_of<cell, rows>(turns);                                    // likewise
-  float* const states = inputs - thread + inputs_of<rows>(turns);                               // of two steps in turn
+  float* const states = inputs - thread + inputs_of<rows>(by);                                  // of two steps in turn
   const auto cell_of = [&](int turn, int i) -> float& { return cells[(turn * rows_of_lane + i) * kThreads]; };
   const auto input_of = [&](int k, int turn, int i) -> float& {
     return inputs[((k % (kAhead + 1) * turns + turn) * rows_of_lane + i) * kThreads];
@@ -301,13 +302,15 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   const int log_blocks = __popc(gridDim.y - 1);
   uint64_t* const barriers = reinterpret_cast<uint64_t*>(shared);  // of each of the two steps
   const auto barrier_of = [&](int k) { return tiles::address_of(barriers + k % 2); };
-  // All states of a step, from all blocks; thread 0 says so for each step, when its warp has those of two steps before.
-  // Those are read until a block's own states of the step between are stored, without which no block stores into that
-  // place again, nor does its barrier come to its next phase but one: a warp without units would miss that, and ends.
+  // All states of a step, from all blocks; thread 0 says so for each step, when it has those of two steps before. Those
+  // are read until a block's own states of the step between are stored, without which no block stores into that place
+  // again, nor does its barrier come to its next phase but one. So all blocks have units, and with them their first
+  // warps; a warp without would miss a phase, and ends.
   const auto expect_states = [&](int k) {
     if (thread == 0) tiles::expect_bytes(barrier_of(k), rows * hidden * static_cast<int>(sizeof(float)));
   };
-  // They are in the block's own shared memory: the wider wait_for_cluster_at() would empty the first cache each step.
+  // They are in the block's own shared memory, and no cache is before it: wait_for_cluster_at(), of the scope that
+  // PTX has for what others store, would empty the first cache each step.
   const auto wait_for_states = [&](int k) { tiles::wait_at(barrier_of(k), (k - 1) / 2 % 2); };
   if (is_cluster) {
     if (thread == 0) {
@@ -316,7 +319,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     }
     expect_states(1);
     tiles::wait_for_cluster();
-    if (first_of_warp >= last_unit && thread >= kLanes) return;
+    if (first_of_warp >= last_unit) return;
   } else {
     __syncthreads();
   }
@@ -335,7 +338,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   if (result) result += first_step * call.directions * call.batch * hidden + state_of(first_unit, 0);
   // A lane copies what it reads itself.
   const auto fetch_inputs = [&](int k) {
-    if (has_gate && k < call.steps)
+    if (by.is_ahead && has_gate && k < call.steps)
 #pragma unroll 1
       for (int turn = 0; turn < turns; turn++)
 #pragma unroll
@@ -360,7 +363,6 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #if __CUDA_ARCH__ >= 900
     if (is_cluster) {
       if (k > 0) wait_for_states(k);
-      __syncwarp();
       expect_states(k + 2);
     }
 #endif
@@ -371,11 +373,14 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       const bool is_there = unit < last_unit;
       const float bias =  // on its way while states are multiplied
           call.bias && gate < gates && is_there ? call.bias[(direction * gates + gate) * hidden + unit] : 0;
-      tiles::wait_for_stages<kAhead>();
+      tiles::wait_for_own_stages<kAhead>();
       float x[rows_of_lane], before[rows_of_lane];
 #pragma unroll
       for (int i = 0; i < rows_of_lane; i++) {
-        x[i] = has_gate && is_there && row + i < call.batch ? input_of(k, turn, i) : 0;
+        const bool has_input = has_gate && is_there && row + i < call.batch;
+        x[i] = !has_input    ? 0
+               : by.is_ahead ? input_of(k, turn, i)
+                             : input[turn * units_at_once + i * line - (kAhead + 1) * next_input];
         before[i] = is_there ? now[place_of<rows>(unit, row_of_lane + i)] : 0;
       }
       float sums[kColumns][rows] = {};
@@ -447,8 +452,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 template <Cell cell, int rows, int held>
 constexpr int64_t bytes_without_weights(const Division& by) {
   const int64_t fours = by.fours + held - lesser(by.fours, held);
-  return kBarrierBytes +
-         4 * (cells_of<cell, rows>(by.turns) + inputs_of<rows>(by.turns) + 2 * rows * 4 * kLanes * fours);
+  return kBarrierBytes + 4 * (cells_of<cell, rows>(by.turns) + inputs_of<rows>(by) + 2 * rows * 4 * kLanes * fours);
 }
 template <Cell cell>
 constexpr int64_t kBytesOfFour = 16LL * kUnitsOfWarp<kGates<cell>>* kGates<cell>* kThreads;
@@ -462,6 +466,8 @@ Division divide(int hidden, int blocks, int64_t most_bytes) {
   by.units = (hidden + blocks - 1) / blocks;
   by.turns = (by.units + units_at_once - 1) / units_at_once;
   by.fours = (hidden + 4 * kLanes - 1) / (4 * kLanes);
+  by.is_ahead = true;
+  by.is_ahead = bytes_without_weights<cell, rows, held>(by) <= most_bytes;
   const int64_t left = most_bytes - bytes_without_weights<cell, rows, held>(by);
   by.kept =
       left < 0 ? -1 : lesser(by.turns * by.fours - lesser(by.fours, held), static_cast<int>(left / kBytesOfFour<cell>));

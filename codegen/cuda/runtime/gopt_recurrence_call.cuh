@@ -20,7 +20,7 @@ inline int clusters_at_once(const void* kernel, int blocks, int bytes) {
   config.attrs = &attribute, config.numAttrs = 1;
   int clusters = 0;
   const bool is_known = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess;
-  (void)cudaGetLastError();  // which the next launch would be blamed for
+  if (!is_known) (void)cudaGetLastError();  // which the next launch would be blamed for
   return is_known ? clusters : 0;
 }
 
@@ -56,7 +56,7 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
   const int groups = (call.batch + rows - 1) / rows;
   for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
     const Division by = divide<cell, rows, held>(call.hidden, blocks, most_bytes);
-    if (by.kept < 0) continue;
+    if (by.kept < 0 || (blocks - 1) * by.units >= call.hidden) continue;  // each has to have units
     const void* const kernel = kernels[by.turns == 1];
     const auto bytes = static_cast<int>(room_bytes<cell, rows, held>(by));
     const int at_once = blocks == 1 ? multiprocessors : clusters_at_once(kernel, blocks, bytes);
@@ -71,7 +71,7 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
 // the states.
 template <Cell cell, int held>
 void launch(Call call, cudaStream_t stream) {
-  if (call.batch == 0) return;
+  if (call.batch == 0 || cudaPeekAtLastError() != cudaSuccess) return;  // what is asked below could hide an error
   int device = 0, most_bytes = 0, multiprocessors = 1;
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);

@@ -45,28 +45,34 @@ namespace emulation {
 
 constexpr unsigned kWarp = 32, kMostBlocks = 8, kMostWarps = 32, kMemory = 256 * 1024;
 
-// Copies that a thread has asked for, in stages; none is made before it waits for its stage.
+// Copies that a thread has asked for, in stages; some are made at once, the others when it waits for their stage.
 class Copies {
  public:
-  void ask(char* to, const void* from, size_t bytes) { open_.push_back({to, from, bytes}); }  // null: of zeros
-  void end_stage() { stages_.push_back(std::exchange(open_, {})); }
-  void wait(size_t pending) {
-    while (stages_.size() > pending) {
-      for (const Copy& copy : stages_.front())
-        copy.from ? std::memcpy(copy.to, copy.from, copy.bytes) : std::memset(copy.to, 0, copy.bytes);
-      stages_.pop_front();
-    }
+  void ask(char* to, const void* from, size_t bytes) {  // null: of zeros
+    static std::minstd_rand draw(1);
+    if (draw() / 32 % 2 == 0)
+      Copy{to, from, bytes}.make();
+    else
+      copies_.push_back({to, from, bytes});
   }
-  void forget() { open_.clear(), stages_.clear(); }
+  void end_stage() { ends_.push_back(copies_.size()); }
+  void wait(size_t pending) {
+    for (; ends_.size() - stage_ > pending; stage_++)
+      for (; made_ < ends_[stage_]; made_++) copies_[made_].make();
+    if (made_ == copies_.size() && stage_ == ends_.size()) forget();
+  }
+  void forget() { copies_.clear(), ends_.clear(), made_ = stage_ = 0; }
 
  private:
   struct Copy {
     char* to;
     const void* from;
     size_t bytes;
+    void make() const { from ? std::memcpy(to, from, bytes) : std::memset(to, 0, bytes); }
   };
-  std::vector<Copy> open_;
-  std::deque<std::vector<Copy>> stages_;
+  std::vector<Copy> copies_;
+  std::vector<size_t> ends_;  // of stages
+  size_t made_ = 0, stage_ = 0;
 };
 
 // A thread of the device. It runs until it gives way to others; AddressSanitizer is told whose stack is in use.
@@ -188,6 +194,8 @@ inline void run_all(std::vector<Fiber*>& fibers) {
   }
 }
 
+inline void (*forget_barriers)() = nullptr;
+
 template <class Body>
 void launch(dim3 grid, unsigned threads, const Body& body) {
   static std::deque<Fiber> fibers;
@@ -195,8 +203,10 @@ void launch(dim3 grid, unsigned threads, const Body& body) {
   while (fibers.size() < threads * grid.y) fibers.emplace_back();
   for (unsigned i = 0; i < grid.x * grid.z; i++) {
     cluster_barrier = Barrier(threads * grid.y);
+    if (forget_barriers) forget_barriers();
     std::vector<Fiber*> running;
     for (unsigned y = 0; y < grid.y; y++) {
+      std::memset(blocks[y].memory, 0xff, kMemory);  // not a number
       blocks[y].barrier = Barrier(threads);
       for (unsigned w = 0; w < threads / kWarp; w++) blocks[y].warps[w] = Barrier(kWarp);
       for (unsigned t = 0; t < threads; t++) {

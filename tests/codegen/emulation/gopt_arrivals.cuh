@@ -22,6 +22,8 @@ struct Sent {
 inline std::map<const char*, Arrivals> arrivals;
 inline std::vector<Sent> on_their_way;
 
+inline const bool forgets = (forget_barriers = [] { arrivals.clear(); }, true);
+
 inline void end_phase_of(Arrivals& at) {
   if (at.missing == 0 && at.bytes == 0) at.missing = at.all, at.phase++, moves++;
 }

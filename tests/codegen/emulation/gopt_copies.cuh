@@ -34,5 +34,10 @@ inline void wait_for_stages() {
   emulation::Fiber::copies().wait(kPending);
 }
 
+template <int kPending>
+inline void wait_for_own_stages() {
+  wait_for_stages<kPending>();
+}
+
 }  // namespace tiles
 }  // namespace gopt_runtime
