@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
+#include "constant_values.h"
 #include "gopt/interpreter.h"
 #include "lowering.h"
 
@@ -189,18 +189,10 @@ bool comes_often(const std::vector<int64_t>& given, int64_t count) {
   return false;
 }
 
-bool is_of_constants(const Value& value, std::set<const Node*>& seen) {
-  if (!seen.insert(value.node.get()).second || value.node->is(OpKind::Constant)) return true;
-  if (value.node->inputs.empty()) return false;
-  return std::all_of(value.node->inputs.begin(), value.node->inputs.end(),
-                     [&](const Value& input) { return input && is_of_constants(input, seen); });
-}
-
 // The elements of indices that depend on no input, whether or not they were folded: those of a slice of a large tensor
 // are many. Nothing: they are computed.
 std::optional<std::vector<int64_t>> known_places(const Value& indices) {
-  std::set<const Node*> seen;
-  if (count_of(indices) > kMostKnownPlaces || !is_of_constants(indices, seen)) return std::nullopt;
+  if (count_of(indices) > kMostKnownPlaces || !is_of_constants(indices)) return std::nullopt;
   if (indices.node->is(OpKind::Constant)) return indices.node->tensor.to_ints();
   const Result<Tensor> tensor = evaluate_constant(indices);
   if (!tensor) return std::nullopt;

@@ -1,4 +1,4 @@
-// In place of the runtime's: copies that are made when they are waited for, and addresses in the block's own memory.
+// In place of the runtime's: copies that are made at once or when they are waited for, and addresses in the own memory.
 #pragma once
 
 #include "device.h"
