@@ -17,7 +17,8 @@ using namespace gopt_runtime::recurrences;
 int wrong = 0;
 
 template <reference::Cell cell, int rows, int held>
-void run(const reference::Case& c, int blocks, bool keeps_weights, int64_t most_bytes = emulation::kMemory) {
+void run(const reference::Case& c, int blocks, bool keeps_weights, bool is_across = false,
+         int64_t most_bytes = emulation::kMemory) {
   const reference::Operands given(c);
   const reference::Results want = reference::compute(c, given);
   std::vector<float> result(want.all.size()), last(want.last.size()), last_cell(last);
@@ -27,9 +28,10 @@ void run(const reference::Case& c, int blocks, bool keeps_weights, int64_t most_
             c.has_lengths ? given.lengths.data() : nullptr, result.data(), last.data(), last_cell.data(),
             static_cast<int>(c.steps), static_cast<int>(c.batch), static_cast<int>(c.directions),
             static_cast<int>(c.hidden), c.is_reversed, true};
-  Division by = divide<own, rows, held>(call.hidden, blocks, most_bytes);
+  Division by = divide<own, rows, held>(call.hidden, blocks, is_across, most_bytes);
   if (!keeps_weights) by.kept /= 2;
   if (by.kept < 0 || room_bytes<own, rows, held>(by) > static_cast<int>(emulation::kMemory)) std::abort();
+  if (is_across) std::memset(result.data(), 0xff, result.size() * sizeof(float));
   const int groups = (call.batch + rows - 1) / rows;
   const auto kernel =
       by.turns == 1 ? &take_all_steps<own, rows, held, true> : &take_all_steps<own, rows, held, false>;
@@ -57,7 +59,7 @@ int main() {
   run<lstm, 1, 4>({"lstm of a few units", lstm, 2, 1, 1, 5, false, false, true}, 2, true);
   run<lstm, 2, 1>({"lstm of one step", lstm, 1, 2, 1, 9}, 4, true);
   run<tanh, 1, 4>({"tanh of many units", tanh, 2, 1, 1, 600}, 8, true);
-  run<gru, 1, 1>({"gru without room for inputs", gru, 5, 2, 1, 40}, 1, true, 8 * 1024);
+  run<gru, 1, 1>({"gru without room for inputs", gru, 5, 2, 1, 40}, 1, true, false, 8 * 1024);
   run<gru, 8, 2>({"gru", gru, 3, 9, 1, 50, true}, 2, true);
   run<gru, 1, 1>({"gru of one unit", gru, 3, 2, 1, 1}, 1, true);
   run<tanh, 2, 1>({"tanh", tanh, 3, 3, 2, 150, true}, 2, true);
@@ -67,6 +69,9 @@ int main() {
   run<gru, 2, 2>({"gru of two directions", gru, 6, 2, 2, 66}, 4, true);
   run<tanh, 4, 1>({"tanh of four sequences", tanh, 6, 4, 1, 90, true}, 8, true);
   run<relu, 1, 1>({"relu of several turns", relu, 5, 1, 1, 140, true, false, true}, 2, true);
+  run<lstm, 1, 1>({"lstm across the device", lstm, 6, 1, 2, 36, true}, 8, true, true);
+  run<gru, 4, 1>({"gru across the device", gru, 5, 6, 1, 44, true}, 4, true, true);
+  run<tanh, 8, 1>({"tanh across the device", tanh, 5, 11, 1, 132}, 2, true, true);
   run<lstm, 1, 1>({"no steps", lstm, 0, 2, 2, 9}, 2, true);
   std::printf(wrong == 0 ? "all are right\n" : "%d are wrong\n", wrong);
 }

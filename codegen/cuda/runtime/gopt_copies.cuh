@@ -33,5 +33,15 @@ __device__ __forceinline__ void wait_for_own_stages() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+// What other blocks write meanwhile, from where all see it. Each number is whole, four are not one.
+__device__ __forceinline__ float4 read_anew(const float* at) {
+  float4 four;
+  asm volatile("ld.relaxed.gpu.global.v4.f32 {%0,%1,%2,%3},[%4];"
+               : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+               : "l"(at)
+               : "memory");
+  return four;
+}
+
 }  // namespace tiles
 }  // namespace gopt_runtime

@@ -46,18 +46,23 @@ bool has_warpgroups();
 struct Launch {
   dim3 grid, threads;
   size_t shared_bytes = 0;
-  int cluster = 1;  // blocks along y that share their memory
+  int cluster = 1;              // blocks along y that share their memory
+  bool is_all_at_once = false;  // all blocks are there before one begins, as they wait for each other
 };
 
 inline cudaError_t launch_dependent(const void* kernel, const Launch& launch, void** arguments, cudaStream_t stream) {
-  cudaLaunchAttribute attributes[2];
+  cudaLaunchAttribute attributes[3];
   cudaLaunchConfig_t config{};
   config.gridDim = launch.grid;
   config.blockDim = launch.threads;
   config.dynamicSmemBytes = launch.shared_bytes;
   config.stream = stream;
   config.attrs = attributes;
-  if (GOPT_DEPENDENT_LAUNCH && has_clusters()) {
+  if (launch.is_all_at_once) {
+    cudaLaunchAttribute& cooperative = attributes[config.numAttrs++];
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+  } else if (GOPT_DEPENDENT_LAUNCH && has_clusters()) {
     cudaLaunchAttribute& dependent = attributes[config.numAttrs++];
     dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     dependent.val.programmaticStreamSerializationAllowed = 1;

@@ -2,8 +2,9 @@
 // block has some hidden units with all of their gates, and keeps the weights of these in registers and in its shared
 // memory, where they fit (Diamos et al., Persistent RNNs, ICML'16, section 3, by registers and a barrier of the
 // device). What a block makes of a step it stores into the shared memory of all blocks of the cluster, where it counts
-// at a barrier: a step begins when all states have come, and no block waits for anything else. Without clusters a block
-// has all units.
+// at a barrier: a step begins when all states have come, and no block waits for anything else. Where a cluster has no
+// room for the weights, blocks of the whole device have a part each, and read states where all results are written:
+// what is there is no longer what stood there before. A block alone has all units.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,7 @@ struct Division {
   int units, turns;  // of a block
   int fours;         // of the depth, of a lane
   bool is_ahead;     // inputs have room in shared memory before their step
+  bool is_across;    // blocks that are no cluster, and meet in memory
   int kept;  // of all turns' fours after those in registers so many are in shared memory, others stay where they are
 };
 
@@ -91,6 +93,13 @@ __host__ __device__ constexpr int place_of(int unit, int row) {
 }
 
 constexpr int kBarrierBytes = 128;  // at the begin of a block's shared memory; what follows is aligned to as many
+
+// What results are filled with where blocks meet in them: a NaN that no instruction makes.
+constexpr unsigned kUnwritten = 0xffffffff;
+__device__ __forceinline__ bool is_written(const float4& four) {
+  return __float_as_uint(four.x) != kUnwritten && __float_as_uint(four.y) != kUnwritten &&
+         __float_as_uint(four.z) != kUnwritten && __float_as_uint(four.w) != kUnwritten;
+}
 
 // Inputs of so many steps are on their way to shared memory while a step is computed.
 constexpr int kAhead = 3;
@@ -298,7 +307,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       }
 
 #if __CUDA_ARCH__ >= 900
-  const bool is_cluster = gridDim.y > 1;
+  const bool is_cluster = gridDim.y > 1 && !by.is_across;
   const int log_blocks = __popc(gridDim.y - 1);
   uint64_t* const barriers = reinterpret_cast<uint64_t*>(shared);  // of each of the two steps
   const auto barrier_of = [&](int k) { return tiles::address_of(barriers + k % 2); };
@@ -353,6 +362,39 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #pragma unroll
   for (int i = 0; i < rows_of_lane; i++)
     own_steps[i] = call.lengths && row + i < call.batch ? call.lengths[row + i] : call.steps;
+  // States that other blocks have written for the step before, four lines at once: hidden sizes are multiples of four
+  // there. A sequence that has ended keeps its own.
+  const auto gather_states = [&](int k) {
+    const int step = is_backwards ? call.steps - k : k - 1, lines = lesser(rows, call.batch - first_row);
+    const float* const from =
+        call.result + ((static_cast<int64_t>(step) * call.directions + direction) * call.batch + first_row) * hidden;
+    float* const to = states + k % 2 * states_size;
+    const float* const before = states + (k - 1) % 2 * states_size;
+    constexpr int together = lesser(rows, 4);
+#pragma unroll 1
+    for (int first = 0; first < lines; first += together)
+#pragma unroll 1
+      for (int unit = 4 * thread; unit < hidden; unit += 4 * kThreads) {
+        const float* const at = from + static_cast<int64_t>(first) * hidden + unit;
+        float4 fours[together];
+#pragma unroll
+        for (int i = 0; i < together; i++)
+          if (first + i < lines) fours[i] = tiles::read_anew(at + i * hidden);
+#pragma unroll
+        for (int i = 0; i < together; i++) {
+          const int line = first + i;
+          if (line >= lines) continue;
+          while (!is_written(fours[i])) fours[i] = tiles::read_anew(at + i * hidden);
+          const bool has_ended = call.lengths && step >= call.lengths[first_row + line];
+          const float four[4] = {fours[i].x, fours[i].y, fours[i].z, fours[i].w};
+#pragma unroll
+          for (int e = 0; e < 4; e++) {
+            const int place = place_of<rows>(unit + e, line);
+            to[place] = has_ended ? before[place] : four[e];
+          }
+        }
+      }
+  };
 #pragma unroll 1
   for (int k = 0; k < kAhead; k++) fetch_inputs(k);
   for (int k = 0; k < call.steps; k++) {
@@ -360,6 +402,10 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     const float* const now = states + k % 2 * states_size;
     float* const next = states + (k + 1) % 2 * states_size;
     fetch_inputs(k + kAhead);
+    if (by.is_across && k > 0) {
+      gather_states(k);
+      __syncthreads();
+    }
 #if __CUDA_ARCH__ >= 900
     if (is_cluster) {
       if (k > 0) wait_for_states(k);
@@ -425,14 +471,11 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         if (stores_itself && has_unit && is_there) next[place_of<rows>(unit, row_of_lane + i)] = made[i];
         if (cell == Cell::Lstm && is_running[i]) cell_of(turn, i) = cell_states[i];
         if (result && has_unit && is_there && row + i < call.batch)
-          result[turn * units_at_once + i * hidden] = is_running[i] ? made[i] : 0;
+          result[turn * units_at_once + i * hidden] = is_running[i] ? made[i] : 0;  // which is never kUnwritten
       }
     }
     if (result) result += next_result;
-#if __CUDA_ARCH__ >= 900
-    if (!is_cluster)
-#endif
-      __syncthreads();
+    if (gridDim.y == 1) __syncthreads();
   }
 #if __CUDA_ARCH__ >= 900
   // No block ends before all has come that others store into it.
@@ -460,9 +503,10 @@ constexpr int64_t kBytesOfFour = 16LL * kUnitsOfWarp<kGates<cell>>* kGates<cell>
 // Of units among so many blocks, where shared memory holds as many weights as go into so many bytes; less than zero
 // kept: not even the rest goes in.
 template <Cell cell, int rows, int held>
-Division divide(int hidden, int blocks, int64_t most_bytes) {
+Division divide(int hidden, int blocks, bool is_across, int64_t most_bytes) {
   constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>;
   Division by{};
+  by.is_across = is_across;
   by.units = (hidden + blocks - 1) / blocks;
   by.turns = (by.units + units_at_once - 1) / units_at_once;
   by.fours = (hidden + 4 * kLanes - 1) / (4 * kLanes);

@@ -34,12 +34,15 @@ struct Choice {
 // What a step takes, about (H200): until states have come from other blocks; each turn a chain of functions, and
 // products of states, and of weights that are not in registers.
 inline double cycles_of_step(const Division& by, int rows, int held, int units_at_once, int blocks) {
-  constexpr double kAlone = 200, kInCluster = 500, kOfBlock = 10, kOfTurn = 300, kOfRow = 60, kOfProducts = 150,
-                   kFromShared = 900, kFromMemory = 1200;
+  constexpr double kAlone = 200, kInCluster = 500, kOfBlock = 10, kAcross = 2400, kOfLine = 100, kOfTurn = 300,
+                   kOfRow = 60, kOfProducts = 150, kFromShared = 900, kFromMemory = 1200;
   const int all = by.turns * by.fours, from_memory = all - lesser(by.fours, held) - by.kept;
   const double share = by.turns > 1 ? 1.0 : static_cast<double>(by.units) / units_at_once;  // of the warps
-  return (blocks > 1 ? kInCluster + kOfBlock * blocks : kAlone) + by.turns * (kOfTurn + kOfRow * rows) +
-         kOfProducts * all * rows * share + by.kept * kFromShared + from_memory * kFromMemory;
+  const double until_states = by.is_across ? kAcross + kOfLine * rows
+                              : blocks > 1 ? kInCluster + kOfBlock * blocks
+                                           : kAlone;
+  return until_states + by.turns * (kOfTurn + kOfRow * rows) + kOfProducts * all * rows * share +
+         by.kept * kFromShared + from_memory * kFromMemory;
 }
 
 // Takes the kernel for so many sequences a cluster where it is expected to be faster.
@@ -53,18 +56,25 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
     most_blocks = most_blocks_of_cluster(kernel, kThreads);
   }
-  const int groups = (call.batch + rows - 1) / rows;
-  for (int blocks = 1; blocks <= most_blocks; blocks *= 2) {
-    const Division by = divide<cell, rows, held>(call.hidden, blocks, most_bytes);
-    if (by.kept < 0 || (blocks - 1) * by.units >= call.hidden) continue;  // each has to have units
+  const int groups = call.directions * ((call.batch + rows - 1) / rows);
+  const auto take = [&](int blocks, bool is_across) {
+    const Division by = divide<cell, rows, held>(call.hidden, blocks, is_across, most_bytes);
+    if (by.kept < 0 || (blocks - 1) * by.units >= call.hidden) return;  // each has to have units
     const void* const kernel = kernels[by.turns == 1];
     const auto bytes = static_cast<int>(room_bytes<cell, rows, held>(by));
-    const int at_once = blocks == 1 ? multiprocessors : clusters_at_once(kernel, blocks, bytes);
-    if (at_once == 0) continue;
-    const int rounds = (call.directions * groups + at_once - 1) / at_once;
+    const int at_once = is_across     ? multiprocessors / blocks
+                        : blocks == 1 ? multiprocessors
+                                      : clusters_at_once(kernel, blocks, bytes);
+    if (at_once == 0 || (is_across && at_once < groups)) return;
+    const int rounds = (groups + at_once - 1) / at_once;
     const double cycles = rounds * cycles_of_step(by, rows, held, units_at_once, blocks);
     if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
-  }
+  };
+  for (int blocks = 1; blocks <= most_blocks; blocks *= 2) take(blocks, false);
+  // Blocks of four units or more, of which a warp has as many columns; all have to be there at once, as they wait for
+  // each other.
+  if (call.result && call.hidden % 4 == 0)
+    for (int blocks = 16; blocks <= call.hidden / 4; blocks *= 2) take(blocks, true);
 }
 
 // Errors are found by cudaGetLastError after all launches. Throws where the device's shared memory is too little for
@@ -83,12 +93,16 @@ void launch(Call call, cudaStream_t stream) {
   if (call.batch > 4) consider<cell, held, 8>(call, most_bytes, multiprocessors, choice);
   if (!choice.kernel) throw std::runtime_error("a recurrence's states are too large for the device's shared memory");
   void* passed[] = {&call, &choice.by};
+  const bool is_across = choice.by.is_across;
+  if (is_across)
+    cudaMemsetAsync(call.result, 0xff, sizeof(float) * call.steps * call.directions * call.batch * call.hidden, stream);
   const int groups = (call.batch + choice.rows - 1) / choice.rows;
   launch_dependent(choice.kernel,
                    {.grid = dim3(static_cast<unsigned>(call.directions * groups), static_cast<unsigned>(choice.blocks)),
                     .threads = dim3(kThreads),
                     .shared_bytes = static_cast<size_t>(choice.bytes),
-                    .cluster = choice.blocks},
+                    .cluster = is_across ? 1 : choice.blocks,
+                    .is_all_at_once = is_across},
                    passed, stream);
 }
 

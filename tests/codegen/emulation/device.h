@@ -171,12 +171,12 @@ inline void wait_for_warp() { own_block().warps[threadIdx.x / kWarp].arrive_and_
 // In another order each time, and now and then with a warp that is held back until all others wait for it, so that
 // what a barrier should order is not ordered by chance.
 inline void run_all(std::vector<Fiber*>& fibers) {
-  constexpr unsigned kSeldom = 8, kNone = ~0U;
+  constexpr unsigned kSeldom = 8, kNone = ~0U, kMostIdle = 4;  // what one writes others may look at in the next round
   static std::minstd_rand draw(1);
   unsigned held = kNone;
-  bool is_idle = false;
+  unsigned idle_rounds = 0;
   while (!fibers.empty()) {
-    if (is_idle)
+    if (idle_rounds > 0)
       held = kNone;
     else if (held == kNone && draw() / kWarp % kSeldom == 0)
       held = fibers[draw() / kWarp % fibers.size()]->warp();
@@ -185,8 +185,8 @@ inline void run_all(std::vector<Fiber*>& fibers) {
     for (Fiber* fiber : fibers)
       if (fiber->warp() != held) fiber->go_on();
     const bool is_anyone_done = std::erase_if(fibers, [](const Fiber* fiber) { return fiber->is_done(); }) > 0;
-    is_idle = !is_anyone_done && moves == before;
-    if (is_idle && held == kNone) {
+    idle_rounds = is_anyone_done || moves != before ? 0 : idle_rounds + 1;
+    if (idle_rounds == kMostIdle) {
       std::printf("a barrier that not all threads come to\n");
       std::fflush(stdout);
       std::_Exit(1);
@@ -237,13 +237,28 @@ T __shfl_xor_sync(unsigned mask, T value, int step) {
   return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % emulation::kWarp) ^ step);
 }
 
-inline unsigned __ballot_sync(unsigned mask, bool is_so) {
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned step) {
+  const unsigned lane = threadIdx.x % emulation::kWarp;
+  return __shfl_sync(mask, value, static_cast<int>(lane < step ? lane : lane - step));
+}
+
+inline unsigned __ballot_sync(unsigned, bool is_so) {
+  const uint64_t* warp = given[blockIdx.y][threadIdx.x / emulation::kWarp];
+  given[blockIdx.y][threadIdx.x / emulation::kWarp][threadIdx.x % emulation::kWarp] = is_so ? 1 : 0;
+  emulation::wait_for_warp();
   unsigned all = 0;
-  for (unsigned lane = 0; lane < emulation::kWarp; lane++)
-    all |= (__shfl_sync(mask, is_so ? 1U : 0U, static_cast<int>(lane))) << lane;
+  for (unsigned lane = 0; lane < emulation::kWarp; lane++) all |= static_cast<unsigned>(warp[lane]) << lane;
+  emulation::wait_for_warp();
   return all;
 }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
+inline int atomicAdd(int* at, int number) {
+  const int before = *at;
+  *at += number;
+  return before;
+}
 
 inline void __syncwarp() { emulation::wait_for_warp(); }
 inline void __syncthreads() { emulation::own_block().barrier.arrive_and_wait(); }
@@ -263,6 +278,11 @@ inline float __uint_as_float(unsigned bits) {
 }
 inline unsigned __float_as_uint(float x) {
   unsigned bits = 0;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+inline long long __double_as_longlong(double x) {
+  long long bits = 0;
   std::memcpy(&bits, &x, sizeof bits);
   return bits;
 }

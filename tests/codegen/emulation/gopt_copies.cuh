@@ -1,6 +1,8 @@
 // In place of the runtime's: copies that are made at once or when they are waited for, and addresses in the own memory.
 #pragma once
 
+#include <map>
+
 #include "device.h"
 
 namespace gopt_runtime {
@@ -37,6 +39,17 @@ inline void wait_for_stages() {
 template <int kPending>
 inline void wait_for_own_stages() {
   wait_for_stages<kPending>();
+}
+
+// Others go on before; that something else is there than was is a move.
+inline float4 read_anew(const float* at) {
+  static std::map<const float*, float> last;
+  emulation::Fiber::give_way();
+  expect_multiple(reinterpret_cast<uintptr_t>(at), sizeof(float4));
+  const float4 four{at[0], at[1], at[2], at[3]};
+  for (int i = 0; i < 4; i++)
+    if (std::memcmp(&last[at + i], at + i, sizeof(float)) != 0) last[at + i] = at[i], emulation::moves++;
+  return four;
 }
 
 }  // namespace tiles
