@@ -11,7 +11,7 @@
 namespace gopt::driver {
 namespace {
 
-bool is_cut(const Node& node) { return node.is(OpKind::Opaque) && !node.is_recurrence(); }
+bool is_cut(const Node& node) { return node.is(OpKind::Opaque) && !node.is_whole(); }
 bool is_drawable(const TensorType& type) { return is_computable(type.element) && type.has_static_shape(); }
 bool runs(const Graph& graph, size_t at) {
   const Node& node = *graph.nodes()[at];
@@ -90,8 +90,8 @@ class Cutter {
       if (input && !done_.contains(input)) return Unit{};
       inputs.push_back(input ? done_.at(input) : input);
     }
-    if (node->is_recurrence()) {
-      keep_recurrence(node, std::move(inputs));
+    if (node->is_whole()) {
+      keep_whole(node, std::move(inputs));
       return Unit{};
     }
     const auto made = builder_.add(node->op, std::move(inputs), with_extents(node->attributes, extents_),
@@ -105,7 +105,7 @@ class Cutter {
     return Unit{};
   }
 
-  void keep_recurrence(const NodePtr& node, std::vector<Value> inputs) {
+  void keep_whole(const NodePtr& node, std::vector<Value> inputs) {
     std::vector<TensorType> types;
     for (const TensorType& type : node->outputs) types.push_back(with_extents(type, extents_));
     const NodePtr made = builder_.opaque(node->opaque, std::move(inputs), types, node->name, node->output_names);

@@ -5,6 +5,7 @@
 #include "contraction.h"
 #include "evaluator.h"
 #include "gopt/recurrence.h"
+#include "gopt/row_function.h"
 
 namespace gopt {
 
@@ -75,6 +76,11 @@ std::string describe(const Node& node) {
 
 Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs, Products products) {
   if (node.is_recurrence()) return interpret_recurrence(*node.opaque->recurrence, inputs, products);
+  if (node.is_row_function()) {
+    auto outputs = interpret_row_function(*node.opaque->row_function, inputs[0]);
+    if (!outputs) return Error{describe(node) + ": " + outputs.error().message};
+    return outputs;
+  }
   if (node.is(OpKind::Opaque)) return Error{describe(node) + " has no definition and cannot be interpreted"};
   if (node.is(OpKind::Constant)) return std::vector<Tensor>{node.tensor};
   GOPT_CHECK(!node.is(OpKind::Input), "interpret_node of an input");

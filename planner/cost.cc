@@ -13,6 +13,7 @@
 #include "node_work.h"
 #include "products.h"
 #include "recurrences.h"
+#include "row_functions.h"
 #include "sequences.h"
 
 namespace gopt {
@@ -62,6 +63,7 @@ bool is_scattered(const Plan& plan, const Kernel& kernel) {
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder || kernel.kind == KernelKind::External) return 0;
   if (kernel.kind == KernelKind::Recurrence) return planner::recurrence_operations(plan, kernel);
+  if (kernel.kind == KernelKind::RowFunction) return planner::row_function_operations(plan, kernel);
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
   if (kernel.kind == KernelKind::Group || kernel.kind == KernelKind::Sequence)
@@ -121,6 +123,7 @@ class AnalyticCosts : public KernelCosts, public planner::Choices {
     if (kernel.kind == KernelKind::Group) return group_ms(plan, kernel, roofline.launch_us * 1e-3);
     if (kernel.kind == KernelKind::Sequence) return planner::sequence_ms(plan, kernel);
     if (kernel.kind == KernelKind::Recurrence) return planner::recurrence_ms(plan, kernel, roofline);
+    if (kernel.kind == KernelKind::RowFunction) return planner::row_function_ms(plan, kernel, roofline);
     const bool library = planner::is_library(kernel.kind);
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;

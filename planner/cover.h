@@ -29,7 +29,7 @@ enum class Role {
             // is read another way
   Inlined,
   Generated,
-  Recurrence,
+  Whole,     // a recurrence or a row's function
   External,  // a function that the caller registers
   Unplanned
 };

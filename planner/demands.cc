@@ -8,6 +8,7 @@
 #include "gopt/definition.h"
 #include "gopt/node_names.h"
 #include "gopt/plan.h"
+#include "gopt/row_function.h"
 
 namespace gopt::planner {
 namespace {
@@ -33,7 +34,8 @@ class SizeDemandFinder {
   std::vector<SizeDemand> of_kernels(const Plan& plan) {
     for (const Kernel& kernel : plan.kernels) {
       if (kernel.kind == KernelKind::Generated || kernel.kind == KernelKind::Reorder ||
-          kernel.kind == KernelKind::External || kernel.kind == KernelKind::Recurrence)
+          kernel.kind == KernelKind::External || kernel.kind == KernelKind::Recurrence ||
+          kernel.kind == KernelKind::RowFunction)
         continue;
       const Cond has_none = none_of(shape_of(plan.buffer(kernel.output_buffers[0])));
       for (const BufferId input : kernel.input_buffers)
@@ -45,7 +47,16 @@ class SizeDemandFinder {
   }
 
  private:
+  void add_row_function(const Node& node) {
+    const RowFunction& function = *node.opaque->row_function;
+    if (function.kind != RowFunction::Kind::Top) return;
+    const Index& extent = node.inputs[0].type().shape->back();
+    add(at_least(extent, Index(function.count)), node,
+        "there are " + std::to_string(function.count) + " elements to take in a row of extent " + to_string(extent));
+  }
+
   void add_requirements(const Node& node) {
+    if (node.is_row_function()) add_row_function(node);
     if (node.is(OpKind::Input) || node.is(OpKind::Constant) || node.is(OpKind::Opaque)) return;
     std::vector<TensorExpr> inputs;
     for (size_t i = 0; i < node.inputs.size(); i++) {

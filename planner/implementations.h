@@ -34,9 +34,11 @@ struct Implementation {
 inline bool is_library(KernelKind kind) {
   return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct || kind == KernelKind::Attention;
 }
-// Whether a kernel's time is measured: of a function of the caller's it is not known, and of a recurrence there is one
-// way alone.
-inline bool is_timed(KernelKind kind) { return kind != KernelKind::External && kind != KernelKind::Recurrence; }
+// Whether a kernel's time is measured: of a function of the caller's it is not known, and of a node that is whole there
+// is one way alone.
+inline bool is_timed(KernelKind kind) {
+  return kind != KernelKind::External && kind != KernelKind::Recurrence && kind != KernelKind::RowFunction;
+}
 // Whether floats may be sums of two bfloat16 numbers in this kernel.
 inline bool may_lose_digits(const Plan& plan, const Kernel& kernel) {
   const bool stays = kernel.outputs.empty() || plan.target.in_fp32.contains(key_of(kernel.outputs[0]));

@@ -41,8 +41,8 @@ void describe_buffer(const Plan& plan, BufferId id, std::string& text) {
 // Inputs of a covered node: which earlier node of the kernel makes each, else which of the kernel's inputs it is.
 void describe_node(const Kernel& kernel, size_t position, std::string& text) {
   const Node& node = *kernel.nodes[position];
-  text += " " + op_info(node.op).name + (node.is_recurrence() ? " " + node.opaque->payload : "") +
-          attributes_text(node) + "(";
+  text +=
+      " " + op_info(node.op).name + (node.is_whole() ? " " + node.opaque->payload : "") + attributes_text(node) + "(";
   for (const Value& v : node.inputs) {
     std::string source = "-";
     for (size_t k = 0; k < kernel.inputs.size() && v; k++)

@@ -182,8 +182,8 @@ class KernelBuilder {
       add_attention_kernel(id);
     } else if (own.role == Role::Pooling) {
       add_pooling_kernel(cover_.graph.nodes()[id]);
-    } else if (own.role == Role::Recurrence) {
-      add_recurrence(cover_.graph.nodes()[id]);
+    } else if (own.role == Role::Whole) {
+      add_whole(cover_.graph.nodes()[id]);
     } else if (own.role == Role::External) {
       add_external_kernel(cover_.graph.nodes()[id]);
     } else if (own.role == Role::Generated) {
@@ -359,8 +359,8 @@ class KernelBuilder {
   }
 
   // Of plain tensors, as far as the node has operands and its results are read.
-  void add_recurrence(const NodePtr& node) {
-    Kernel k{KernelKind::Recurrence};
+  void add_whole(const NodePtr& node) {
+    Kernel k{node->is_recurrence() ? KernelKind::Recurrence : KernelKind::RowFunction};
     k.nodes = {node};
     for (const Value& input : node->inputs) {
       if (!input) continue;

@@ -57,7 +57,7 @@ NodeRole role_of(Role role) {
     case Role::Convolution:
     case Role::Pooling:
     case Role::MatrixProduct:
-    case Role::Recurrence:
+    case Role::Whole:
     case Role::Attention: return NodeRole::Library;
     case Role::Epilogue: return NodeRole::Epilogue;
     case Role::Covered:

@@ -8,6 +8,7 @@
 #include "access.h"
 #include "gopt/node_operations.h"
 #include "recurrences.h"
+#include "row_functions.h"
 
 namespace gopt::planner {
 namespace {
@@ -93,7 +94,9 @@ const NodeWork& work_of(const Node& node) {
 namespace gopt {
 
 double scalar_operations(const Node& node) {
-  return node.is_recurrence() ? planner::recurrence_operations(node) : planner::work_of(node).operations;
+  if (node.is_recurrence()) return planner::recurrence_operations(node);
+  if (node.is_row_function()) return planner::row_function_operations(node);
+  return planner::work_of(node).operations;
 }
 
 }  // namespace gopt

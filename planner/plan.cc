@@ -25,6 +25,7 @@ std::string to_string(KernelKind kind) {
     case KernelKind::Group: return "group";
     case KernelKind::Sequence: return "sequence";
     case KernelKind::Recurrence: return "recurrence";
+    case KernelKind::RowFunction: return "row function";
     case KernelKind::External: return "external";
   }
   return "";

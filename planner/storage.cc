@@ -61,7 +61,7 @@ class StorageChooser {
     const bool is_matrix = own.weight_only && is_matrix_of_loops(cover_.values[own.first_value]);
     const bool is_given = (own.weight_only && !is_matrix) ||
                           (own.role == Role::Input && !cover_.options.has_free_borders) ||
-                          own.role == Role::Unplanned || own.role == Role::External || own.role == Role::Recurrence;
+                          own.role == Role::Unplanned || own.role == Role::External || own.role == Role::Whole;
     const Role maker = own.role == Role::Epilogue ? cover_.nodes[own.owner].role : own.role;
     for (size_t o = 0; o < cover_.node(id).outputs.size(); o++) {
       const uint32_t index = own.first_value + static_cast<uint32_t>(o);

@@ -94,8 +94,8 @@ class Describer {
     own.first_value = static_cast<uint32_t>(cover_.values.size());
     own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id}) && !depends_on_sizes(node);
     own.role = node.is(OpKind::Input) ? Role::Input : own.weight_only ? Role::Weight : Role::Generated;
-    if (node.is_recurrence()) {
-      own.role = Role::Recurrence;
+    if (node.is_whole()) {
+      own.role = Role::Whole;
     } else if (node.is(OpKind::Opaque)) {
       own.role = cover_.options.tolerant ? Role::Unplanned : Role::External;
       const auto why = cover_.options.tolerant ? std::nullopt : why_no_call(cover_, cover_.graph.nodes()[id]);

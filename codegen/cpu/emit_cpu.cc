@@ -7,6 +7,7 @@
 #include "../abi.h"
 #include "../buffers.h"
 #include "../open_sizes.h"
+#include "../row_function_calls.h"
 #include "../sizes.h"
 #include "../writer.h"
 #include "loops.h"
@@ -90,6 +91,11 @@ class VariantPrinter {
                               print_operator_call(plan_, kernel, operators_, operator_calls_++));
         tables_ += call.tables;
         step(kernel, call.run, "gopt_runtime::kAlone");
+      } else if (kernel.kind == KernelKind::RowFunction) {
+        const RowFunctionCall call = row_function_call(plan_, kernel);
+        step(kernel,
+             "{ using namespace gopt_runtime; " + call.function + "(" + call.pointers + ", " + call.sizes + "); }",
+             "gopt_runtime::kShared");
       } else if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
         // A recurrence without steps gives the states that it begins with.
@@ -267,6 +273,7 @@ std::string variant_includes(const Plan& plan) {
   return "#include <omp.h>\n\n#include <stdexcept>\n\n" +
          std::string(plan.target.open.empty() ? "" : "#include \"gopt_rows.h\"\n") +
          std::string(plan.times_kernels ? "#include \"gopt_timing.h\"\n" : "") +
+         std::string(has_row_functions(plan) ? "#include \"gopt_row_functions.h\"\n" : "") +
          "#include \"gopt_variant.h\"\n#include \"kernels.h\"\n\n";
 }
 
@@ -330,7 +337,7 @@ std::string description_text(const SizedPlans& plans, const std::vector<std::str
          ", kOperators, " + (may_be_alone(plans) ? "true" : "false") + "};\n}  // namespace gopt_runtime\n";
 }
 
-std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {
+std::vector<EmittedFile> runtime_files(const std::vector<Plan>& plans, const GeneratedKernels& generated) {
   std::vector<const char*> names{"model.h",
                                  "gopt_running.h",
                                  "gopt_team.h",
@@ -408,9 +415,10 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_product_call.cc",
                                  "CMakeLists.txt",
                                  "example.cc"};
-  if (plan.times_kernels) names.push_back("gopt_timing.h");
+  if (plans[0].times_kernels) names.push_back("gopt_timing.h");
   if (generated.has_halves()) names.push_back("gopt_half.h");
   if (generated.has_scatters()) names.push_back("gopt_scatter.h");
+  if (std::ranges::any_of(plans, has_row_functions)) names.push_back("gopt_row_functions.h");
   std::vector<EmittedFile> files;
   for (const char* name : names) files.push_back({name, std::string(runtime_text(name))});
   return files;
@@ -441,7 +449,7 @@ Result<EmittedCode> emit_cpu(const SizedPlans& plans) {
   }
   if (model.empty()) model = "#include \"gopt_variant.h\"\n";
   code.files.push_back({"model.cc", model + description_text(plans, names, operators)});
-  for (auto&& files : {generated.files(), runtime_files(code.plans[0], generated)})
+  for (auto&& files : {generated.files(), runtime_files(code.plans, generated)})
     code.files.insert(code.files.end(), files.begin(), files.end());
   return code;
 }

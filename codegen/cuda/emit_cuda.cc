@@ -10,6 +10,7 @@
 #include "c_interface.h"
 #include "library_calls.h"
 #include "recurrences.h"
+#include "row_functions.h"
 #include "sequences.h"
 #include "thread_loops.h"
 
@@ -35,6 +36,11 @@ class CudaEmitter {
       } else if (kernel.kind == KernelKind::Recurrence) {
         const PrintedRecurrence printed = print_recurrence(plan_, kernel, recurrences_++);
         recurrences_text_ += printed.text;
+        declarations_ += printed.declaration;
+        step(kernel, printed.call);
+      } else if (kernel.kind == KernelKind::RowFunction) {
+        const PrintedRowFunction printed = print_row_function(plan_, kernel, row_functions_++);
+        row_functions_text_ += printed.text;
         declarations_ += printed.declaration;
         step(kernel, printed.call);
       } else if (has_library_call(kernel)) {
@@ -79,6 +85,9 @@ class CudaEmitter {
     if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_ > 0)
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});
     if (recurrences_ > 0) runtime.insert(runtime.end(), {"gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
+    if (row_functions_ > 0)
+      runtime.insert(runtime.end(),
+                     {"gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_rows_call.cuh"});
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if (!sequences_.empty() && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
     if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");
@@ -105,6 +114,11 @@ class CudaEmitter {
     if (recurrences_ > 0)
       code.files.push_back({"kernels_recurrences.cu",
                             "#include \"gopt_recurrence_call.cuh\"\n#include \"kernels.h\"\n\n" + recurrences_text_});
+    if (row_functions_ > 0)
+      code.files.push_back({"kernels_rows.cu",
+                            "#include \"gopt_running_rows.cuh\"\n#include \"gopt_top_rows_call.cuh\"\n#include "
+                            "\"kernels.h\"\n\n" +
+                                row_functions_text_});
     code.files.push_back({"model.cc", model_text()});
     return code;
   }
@@ -245,8 +259,8 @@ class CudaEmitter {
   std::vector<EmittedFile> sequences_;
   TileFunctions tiles_;
   bool has_clusters_ = false;  // of blocks, in some generated kernel
-  std::string declarations_, create_, run_, refresh_, recurrences_text_;
-  size_t primitives_ = 0, recurrences_ = 0;
+  std::string declarations_, create_, run_, refresh_, recurrences_text_, row_functions_text_;
+  size_t primitives_ = 0, recurrences_ = 0, row_functions_ = 0;
 };
 
 }  // namespace

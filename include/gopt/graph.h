@@ -52,6 +52,7 @@ struct HashOfValue {
 using ValueMap = std::unordered_map<Value, Value, HashOfValue>;
 
 struct Recurrence;
+struct RowFunction;
 
 // What an opaque node keeps: enough to write it again. `payload` is private to the reader and writer of the format; of
 // equal payloads nodes are alike but for their inputs.
@@ -59,8 +60,10 @@ struct OpaqueOp {
   std::string domain, op_type;
   std::string payload;
   std::vector<std::string> captured_names;  // names under which its subgraphs refer to its last inputs
-  // What it computes, where it has a definition in this form alone (gopt/recurrence.h), by which it is written, too.
+  // What it computes, where it has a definition in one of these forms alone (gopt/recurrence.h, gopt/row_function.h),
+  // by which it is written, too.
   std::shared_ptr<const Recurrence> recurrence;
+  std::shared_ptr<const RowFunction> row_function;
 };
 
 class Node {
@@ -79,6 +82,9 @@ class Node {
 
   bool is(OpKind kind) const { return op == kind; }
   bool is_recurrence() const { return opaque && opaque->recurrence; }
+  bool is_row_function() const { return opaque && opaque->row_function; }
+  // Opaque, and yet defined: a kernel computes it whole.
+  bool is_whole() const { return is_recurrence() || is_row_function(); }
 };
 
 enum class NodeId : uint32_t {};

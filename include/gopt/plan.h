@@ -112,6 +112,7 @@ enum class KernelKind {
   Group,          // CUDA: convolutions by tiles that need nothing of each other, in one launch
   Sequence,       // CUDA: short kernels that read each other's results, in one launch (gopt/sequence.h)
   Recurrence,     // all steps of an RNN, GRU or LSTM (gopt/recurrence.h)
+  RowFunction,    // running sums and products, what is largest in order (gopt/row_function.h)
   External,       // a function that the code's caller registers for an operator without definition
 };
 std::string to_string(KernelKind kind);

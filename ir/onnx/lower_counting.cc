@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "gopt/row_function.h"
 #include "lowering.h"
 
 namespace gopt::ir {
@@ -144,15 +145,22 @@ bool has_lanes_behind(const Value& x, int64_t axis) {
   return behind >= kLanes;
 }
 
-// Of floats in 64 bits: what some elements in the middle come to may be beyond the range that all from the first one on
-// stay in.
+// Of floats otherwise in 64 bits: what some elements in the middle come to may be beyond the range that all from the
+// first one on stay in.
 Values cumulated(Lowering& l, OpKind kind) {
   const ElementType type = type_of(l.input(0));
-  const Value x = is_floating(type) ? l.cast(l.input(0), ElementType::Float64) : l.input(0);
   const std::vector<int64_t> axes = l.numbers(1);
-  Lowering::require(axes.size() == 1 && rank_of(x) > 0);
-  const int64_t axis = l.axis(axes[0], rank_of(x));
+  Lowering::require(axes.size() == 1 && rank_of(l.input(0)) > 0);
+  const int64_t axis = l.axis(axes[0], rank_of(l.input(0)));
   const bool reverse = l.integer("reverse", 0) != 0, exclusive = l.integer("exclusive", 0) != 0;
+  if (const auto rows = l.whole_rows(l.input(0), axis)) {
+    const RowFunction running{.kind = kind == OpKind::Add ? RowFunction::Kind::Sum : RowFunction::Kind::Product,
+                              .axis = axis,
+                              .is_reversed = reverse,
+                              .is_exclusive = exclusive};
+    return {l.cast({l.row_function(running, *rows), 0}, type)};
+  }
+  const Value x = is_floating(type) ? l.cast(l.input(0), ElementType::Float64) : l.input(0);
   const auto way = !open_extent_of(x, axis).is_constant() ? cumulated_apart
                    : has_lanes_behind(x, axis)            ? cumulated_by_blocks
                                                           : cumulated_by_doubling;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "gopt/row_function.h"
 #include "lowering.h"
 
 namespace gopt::ir {
@@ -100,6 +102,18 @@ Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool la
   return {among.values, l.elements_at(places, among.places, axis)};
 }
 
+// Of rows that are read whole.
+Selection taken_whole(Lowering& l, const Value& rows, int64_t axis, int64_t k, bool largest) {
+  const auto last = static_cast<int64_t>(rank_of(rows)) - 1;
+  std::vector<int64_t> axes(rank_of(rows));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[static_cast<size_t>(axis)], axes.back());
+  const NodePtr top = l.row_function({.kind = RowFunction::Kind::Top, .axis = last, .count = k, .is_largest = largest},
+                                     axis == last ? rows : l.transpose(rows, axes));
+  if (axis == last) return {{top, 0}, {top, 1}};
+  return {l.transpose({top, 0}, axes), l.transpose({top, 1}, axes)};
+}
+
 Values lower_top_k(Lowering& l) {
   const Value x = l.input(0);
   Lowering::require(rank_of(x) > 0);
@@ -111,6 +125,10 @@ Values lower_top_k(Lowering& l) {
     Shape none = shape_of(x);
     none[static_cast<size_t>(axis)] = Index(0);
     return {l.slice(x, axis, 0, 0), l.expand(l.scalar(ElementType::Int64, 0), none)};
+  }
+  if (const auto rows = l.whole_rows(x, axis)) {
+    const Selection whole = taken_whole(l, *rows, axis, k, l.integer("largest", 1) != 0);
+    return {l.cast(whole.values, type_of(x)), whole.places};
   }
   const Selection all = selected(l, x, axis, k, l.integer("largest", 1) != 0);
   return {all.values, all.places};

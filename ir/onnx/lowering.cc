@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "constant_values.h"
 #include "gopt/recurrence.h"
+#include "gopt/row_function.h"
 #include "integer_values.h"
 
 namespace gopt::ir {
@@ -126,6 +128,32 @@ NodePtr Lowering::recurrence(std::shared_ptr<const Recurrence> recurrence, Value
   op->payload = std::string(to_string(recurrence->cell)) + (recurrence->is_reversed ? " reversed" : "");
   op->recurrence = std::move(recurrence);
   return state_.builder.opaque(std::move(op), std::move(inputs), std::move(outputs));
+}
+std::optional<Value> Lowering::whole_rows(const Value& x, int64_t axis) {
+  constexpr int64_t kShort = 16;
+  const Index& row = open_extent_of(x, axis);
+  if ((row.is_constant() && row.constant() <= kShort) || is_of_constants(x)) return std::nullopt;
+  switch (type_of(x)) {
+    case ElementType::Float16:
+    case ElementType::BFloat16: return cast(x, ElementType::Float32);
+    case ElementType::Float32:
+    case ElementType::Float64:
+    case ElementType::Int32:
+    case ElementType::Int64: return x;
+    default: return std::nullopt;
+  }
+}
+NodePtr Lowering::row_function(RowFunction function, const Value& x) {
+  auto op = std::make_shared<OpaqueOp>();
+  op->op_type = view_.node.op_type();
+  op->payload = to_string(function);
+  std::vector<TensorType> outputs{x.type()};
+  if (function.kind == RowFunction::Kind::Top) {
+    outputs[0].shape->back() = Index(function.count);
+    outputs.push_back({ElementType::Int64, outputs[0].shape});
+  }
+  op->row_function = std::make_shared<const RowFunction>(function);
+  return state_.builder.opaque(std::move(op), {x}, std::move(outputs));
 }
 Value Lowering::op(OpKind kind, Values inputs, Attributes attributes) {
   return {node(kind, std::move(inputs), std::move(attributes), 1), 0};

@@ -85,6 +85,10 @@ class Lowering {
   void graph_output(const std::string& name, const Value& value) { state_.builder.output(name, value); }
   // A node of that meaning, with inputs as it says (gopt/recurrence.h).
   NodePtr recurrence(std::shared_ptr<const Recurrence> recurrence, Values inputs, std::vector<TensorType> outputs);
+  // x where its rows along the axis are read whole, for a row's function (gopt/row_function.h), in a type that this
+  // has; nothing where they are short, or constants, which are computed once, or of another type.
+  std::optional<Value> whole_rows(const Value& x, int64_t axis);
+  NodePtr row_function(RowFunction function, const Value& x);
   // Numbers along `axis` of a tensor of `rank` axes, the others of extent 1.
   Value along(const std::vector<double>& values, int64_t axis, size_t rank, ElementType type);
 

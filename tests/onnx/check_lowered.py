@@ -154,6 +154,12 @@ for mode in ('linear','circular'): case(f'tensorscatter {mode}','TensorScatter',
 for n,k,attrs in ((5000,7,{}),(4500,2100,{}),(6001,1,{'largest':0}),(20011,40,{}),(3000,300,{'largest':0}),(700,700,{})):
     case(f'topk of {n}','TopK',{'x':rng.integers(-900,900,(2,n)).astype(np.float32)},attrs,11,2,{'k':i64(k)})
 case('topk none','TopK',{'x':np.ones((2,9000),np.float32)},{},11,2,{'k':i64(0)}); case('topk, few values','TopK',{'x':rng.integers(0,3,(2,9000,2)).astype(np.int32)},{'axis':-2},11,2,{'k':i64(60)}); case('topk of many rows','TopK',{'x':rng.integers(0,9,(30,333)).astype(np.float32)},{},11,2,{'k':i64(9)}); case('topk in the middle','TopK',{'x':rng.integers(-900,900,(2,4999,3))},{'axis':1},11,2,{'k':i64(3)}); case('topk infinite','TopK',{'x':np.full((1,2500),-np.inf,np.float32)},{},11,2,{'k':i64(5)}); case('topk 10','TopK',{'x':f(3,40)},{},10,2,{'k':i64(4)})
+for t in (np.float16,np.float64,np.int32,np.int64):
+    x=(rng.integers(-90,90,(3,50)) if t in (np.int32,np.int64) else rng.standard_normal((3,50))).astype(t)
+    for attrs in ({},{'reverse':1},{'exclusive':1,'reverse':1}): case(f'cumsum {t.__name__} {attrs}','CumSum',{'x':x},attrs,14,consts={'a':np.array(1,np.int64)})
+    case(f'topk {t.__name__}','TopK',{'x':x},{'largest':0},11,2,{'k':i64(9)}); case(f'topk {t.__name__} first','TopK',{'x':x.T.copy()},{'axis':0},11,2,{'k':i64(20)})
+case('cumsum of columns','CumSum',{'x':f(2,40,3,5)},{'exclusive':1},14,consts={'a':np.array(-3,np.int64)})
+for attrs in ({},{'reverse':1},{'exclusive':1}): case(f'cumprod {attrs}','CumProd',{'x':f(2,30)},attrs,26,consts={'a':np.array(1,np.int64)})
 # Transforms and determinants.
 for attrs in ({},{'inverse':1},{'onesided':1},{'axis':2}):
     case(f'dft {attrs}','DFT',{'x':f(2,7,5,1 if 'onesided' in attrs else 2)},attrs,17)

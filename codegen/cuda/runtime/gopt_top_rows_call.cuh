@@ -1,0 +1,49 @@
+// What is largest in rows, on its way to the device: by ranks or by digits.
+#pragma once
+
+#include "gopt_top_rows.cuh"
+
+namespace gopt_runtime {
+namespace rows {
+
+// Rows lie beside each other (inner = 1) and have `count` elements or more.
+template <bool is_largest, class T>
+void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t count, cudaStream_t stream) {
+  using Order = OrderOf<is_largest, T>;
+  constexpr int64_t kSmallest = 64, kSample = 1024, kItem = Items<Order>::kBytes;
+  constexpr int64_t kFixed = 4096;  // shared memory that is not the launch's to say
+  if (s.outer * count == 0) return;
+  int device = 0, most_bytes = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  const int64_t most_room = (most_bytes - kFixed) / kItem;
+  const Top<T> top{values, places, count};
+  int64_t room = kSmallest;
+  while (room < count) room *= 2;
+  if (s.row <= kRankThreads || room > most_room) {
+    const int64_t threads = s.row < kRankThreads ? (s.row + 31) / 32 * 32 : kRankThreads;
+    launch_kernel(&rank_rows<is_largest, T>, s.outer * ((s.row + threads - 1) / threads), threads, stream, x, top,
+                  s.row);
+    return;
+  }
+  // Twice as many as are wanted, and no fewer than what a sample tells apart; all of a row that is no longer.
+  const auto is_enough = [&] {
+    return room >= s.row || (room >= 2 * count && room >= kSample && room * (kSample / 16) >= s.row);
+  };
+  while (!is_enough() && 2 * room <= most_room) room *= 2;
+  const auto kernel = &select_rows<is_largest, T>;
+  cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(room * kItem));
+  int64_t length = s.row;
+  auto of_room = static_cast<int>(room);
+  void* passed[] = {&x, const_cast<Top<T>*>(&top), &length, &of_room};
+  const int threads = s.row >= 2 * kTopThreads ? kTopThreads : kTopThreads / 2;
+  launch_dependent(reinterpret_cast<const void*>(kernel),
+                   {.grid = dim3(static_cast<unsigned>(s.outer)),
+                    .threads = dim3(static_cast<unsigned>(threads)),
+                    .shared_bytes = static_cast<size_t>(room * kItem)},
+                   passed, stream);
+}
+
+}  // namespace rows
+}  // namespace gopt_runtime

@@ -1,0 +1,106 @@
+// The kernels of functions of rows, run on the processor (emulation/device.h) under its sanitizers, against their
+// definition: rows that fill no block and rows of several, equal elements, NaN, integers that wrap around.
+#include <gtest/gtest.h>
+
+#include "emulated_program.h"
+#include "run_command.h"
+#include "test_folder.h"
+#include "text_files.h"
+
+namespace gopt {
+namespace {
+
+constexpr const char* kProgram = R"(
+namespace {
+using namespace gopt_runtime::rows;
+using reference::Numbers;
+int wrong = 0;
+uint64_t seed = 1;
+
+void tell(const char* what, const reference::Rows& s, int64_t found) {
+  std::printf("%s %ld %ld %ld: %ld\n", what, static_cast<long>(s.outer), static_cast<long>(s.row),
+              static_cast<long>(s.inner), static_cast<long>(found));
+  wrong += found >= 0;
+}
+
+template <class T, Running how = Running::Sum, bool is_reversed = false, bool is_exclusive = false>
+void run(const reference::Rows& s, Numbers numbers) {
+  const auto x = reference::drawn<T>(s.count(), numbers, seed++);
+  std::vector<T> y(x.size(), T(77));
+  run_along_rows<how, is_reversed, is_exclusive>(x.data(), y.data(), RowSizes{s.outer, s.row, s.inner}, nullptr);
+  const auto want = reference::running(x, s, how == Running::Product, is_reversed, is_exclusive);
+  tell("running", s, reference::first_wrong(y, want, reference::lost_by_sums(x)));
+}
+
+template <class T, bool is_largest>
+void take(const reference::Rows& s, int count, Numbers numbers, int room) {
+  const auto x = reference::drawn<T>(s.count(), numbers, seed++);
+  const auto want = reference::top(x, s, count, is_largest);
+  std::vector<T> values(want.size());
+  std::vector<int64_t> places(want.size(), -1);
+  const Top<T> top{values.data(), places.data(), count};
+  constexpr int kFewThreads = 96;
+  const int64_t threads = kFewThreads;
+  if (room > 0)
+    gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, threads, nullptr, x.data(), top, s.row, room);
+  else
+    gopt_runtime::launch_kernel(&rank_rows<is_largest, T>, s.outer * ((s.row + threads - 1) / threads), threads,
+                                nullptr, x.data(), top, s.row);
+  const auto bytes = static_cast<size_t>(room * Items<OrderOf<is_largest, T>>::kBytes);
+  for (size_t i = bytes; i < emulation::kMemory; i++)
+    if (emulation::blocks[0].memory[i] != static_cast<char>(0xff)) std::abort();  // beyond what it has asked for
+  int64_t found = reference::first_wrong(places, want, 0);
+  for (size_t k = 0; k < want.size() && found < 0; k++) {
+    const T& own = x[static_cast<size_t>(static_cast<int64_t>(k) / count * s.row + want[k])];
+    if (std::memcmp(&values[k], &own, sizeof own) != 0) found = static_cast<int64_t>(k);
+  }
+  tell("top", s, found);
+}
+}  // namespace
+
+int main() {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  run<float>({2, 17, 1}, Numbers::Usual);
+  run<float, Running::Sum, true>({1, 20011, 1}, Numbers::Large);
+  run<double, Running::Sum>({2, 16390, 1}, Numbers::Usual);
+  run<double, Running::Sum, false, true>({1, 4100, 1}, Numbers::Special);
+  run<int32_t, Running::Sum, true, true>({3, 300, 1}, Numbers::Large);
+  run<int64_t, Running::Product>({2, 90, 1}, Numbers::Usual);
+  run<float, Running::Product, true>({1, 60, 1}, Numbers::Special);
+  run<float>({2, 5, 3}, Numbers::Usual);
+  run<float, Running::Sum, true, true>({2, 203, 40}, Numbers::Usual);
+  run<int64_t, Running::Product, false, true>({1, 70, 33}, Numbers::Large);
+  for (const Numbers numbers : {Numbers::Usual, Numbers::Large, Numbers::Equal, Numbers::Special}) {
+    take<float, true>({2, 50, 1}, 7, numbers, 0);
+    take<float, false>({1, 301, 1}, 301, numbers, 0);
+    take<float, true>({2, 700, 1}, 30, numbers, 64);
+    take<float, false>({1, 700, 1}, 64, numbers, 64);
+    take<double, true>({1, 501, 1}, 30, numbers, 128);
+    take<int32_t, true>({1, 400, 1}, 1, numbers, 64);
+    take<int64_t, false>({1, 333, 1}, 100, numbers, 256);
+    take<int64_t, true>({1, 100, 1}, 90, numbers, 128);
+  }
+  std::printf(wrong == 0 ? "all are right\n" : "%d are wrong\n", wrong);
+}
+)";
+
+TEST(EmulatedRows, AreAsTheirDefinition) {
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA toolkit";
+  std::string kernels;
+  for (const char* file : {"gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh"})
+    kernels += without_includes(read_file(std::string(GOPT_CUDA_RUNTIME) + "/" + file));
+  const std::string shared = "extern __shared__ __align__(16) char shared_memory[];";
+  ASSERT_NE(kernels.find(shared), std::string::npos);
+  kernels.replace(kernels.find(shared), shared.size(), "char* shared_memory = emulation::own_block().memory;");
+  const TestFolder folder;
+  build_emulated(
+      "#include \"device.h\"\n#include \"gopt_launch.h\"\n#include \"row_reference.h\"\n" + kernels + kProgram,
+      folder.file("program"));
+  if (HasFatalFailure()) return;
+  const Outcome outcome = run_command(folder.file("program") + "/program");
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("all are right"), std::string::npos) << outcome.text;
+}
+
+}  // namespace
+}  // namespace gopt
