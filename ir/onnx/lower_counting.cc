@@ -17,18 +17,22 @@ Value extreme_place(Lowering& l, const Value& x, int64_t axis, OpKind kind, bool
   const bool always_reduced = is_floating(type_of(x)) || size_bytes(type_of(x)) >= 4;
   Lowering::require(count != Index(0) && l.opset() >= (is_floating(type_of(x)) ? 7 : always_reduced ? 9 : 12));
   const Value extreme = l.reduce(kind, x, {axis});
-  const Value places = l.range(count, axis, rank_of(x));
+  // In 32 bits, where these are enough: twice as many at a time.
+  constexpr int64_t kMostCounted = std::numeric_limits<int32_t>::max();
+  const bool is_counted = count.is_constant() && count.constant() < kMostCounted && l.opset() >= 9;
+  const ElementType type = is_counted ? ElementType::Int32 : ElementType::Int64;
+  const Value places = l.range(count, axis, rank_of(x), type);
   const auto beyond = static_cast<double>(count.as_constant().value_or(kBeyond));
   const Values sides = kind == OpKind::ReduceMax ? Values{x, extreme} : Values{extreme, x};
   const Value less = l.op(OpKind::Less, sides);
   Value here;
   if (l.opset() >= 9) {
-    here = l.where(less, l.scalar(ElementType::Int64, last ? -1 : beyond), places);
+    here = l.where(less, l.scalar(type, last ? -1 : beyond), places);
   } else {
     const Value away = l.scalar(ElementType::Int64, last ? -beyond : beyond);
     here = l.add(places, l.mul(l.cast(less, ElementType::Int64), away));
   }
-  return l.reduce(last ? OpKind::ReduceMax : OpKind::ReduceMin, here, {axis});
+  return l.cast(l.reduce(last ? OpKind::ReduceMax : OpKind::ReduceMin, here, {axis}), ElementType::Int64);
 }
 Values lower_arg(Lowering& l, OpKind kind) {
   const Value x = l.input(0);
