@@ -48,7 +48,7 @@ RowFunctionCall row_function_call(const Plan& plan, const Kernel& kernel) {
   const auto size = [&](const Index& extent) { return size_text(extent, plan.target.open); };
   const RowExtents e = extents_of(f, shape_of(plan.buffer(input)));
   call.sizes = "{" + size(e.outer) + ", " + size(e.row) + ", " + size(e.inner) + "}" +
-               (f.kind == RowFunction::Kind::Top ? ", " + std::to_string(f.count) : "");
+               (f.kind == RowFunction::Kind::Top ? ", " + size(taken_by(*node)) : "");
   return call;
 }
 

@@ -49,7 +49,12 @@ Hash128 structural_hash(const Node& node) {
   if (node.is(OpKind::Input)) append(key, node.name + to_string(node.outputs[0]));
   if (node.is(OpKind::Constant)) append(key, node.tensor.content_id());
   static std::atomic<uint64_t> opaque_count{0};
-  if (node.is(OpKind::Opaque)) append(key, opaque_count++);  // may have effects or be random: never merged
+  if (node.is_row_function()) {
+    append(key, node.opaque->payload);
+    for (const TensorType& type : node.outputs) append(key, to_string(type));
+  } else if (node.is(OpKind::Opaque)) {
+    append(key, opaque_count++);  // may have effects or be random: never merged
+  }
   return hash_bytes(key);
 }
 

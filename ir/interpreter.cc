@@ -77,7 +77,7 @@ std::string describe(const Node& node) {
 Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs, Products products) {
   if (node.is_recurrence()) return interpret_recurrence(*node.opaque->recurrence, inputs, products);
   if (node.is_row_function()) {
-    auto outputs = interpret_row_function(*node.opaque->row_function, inputs[0]);
+    auto outputs = interpret_row_function(node, inputs[0]);
     if (!outputs) return Error{describe(node) + ": " + outputs.error().message};
     return outputs;
   }

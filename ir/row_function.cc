@@ -63,7 +63,7 @@ bool is_above(T a, T b) {
 }
 
 template <class T>
-std::vector<Tensor> top(const RowFunction& f, const Tensor& input) {
+std::vector<Tensor> top(const RowFunction& f, const Tensor& input, int64_t count) {
   const Extents e = extents_of(f, input.dims());
   const std::vector<T> x = elements_of<T>(input);
   std::vector<T> values;
@@ -75,20 +75,20 @@ std::vector<Tensor> top(const RowFunction& f, const Tensor& input) {
     std::ranges::stable_sort(order, [&](int64_t a, int64_t b) {
       return f.is_largest ? is_above(value(a), value(b)) : is_above(value(b), value(a));
     });
-    for (int64_t k = 0; k < f.count; k++) {
+    for (int64_t k = 0; k < count; k++) {
       places.push_back(order[static_cast<size_t>(k)]);
       values.push_back(value(places.back()));
     }
   }
   std::vector<int64_t> dims = input.dims();
-  dims.back() = f.count;
+  dims.back() = count;
   return {Tensor::from_values<T>(input.type(), dims, values),
           Tensor::from_values<int64_t>(ElementType::Int64, dims, places)};
 }
 
 template <class T>
-std::vector<Tensor> computed(const RowFunction& f, const Tensor& input) {
-  if (f.kind == RowFunction::Kind::Top) return top<T>(f, input);
+std::vector<Tensor> computed(const RowFunction& f, const Tensor& input, int64_t count) {
+  if (f.kind == RowFunction::Kind::Top) return top<T>(f, input, count);
   return {running<T>(f, input)};
 }
 
@@ -105,7 +105,7 @@ const char* to_string(RowFunction::Kind kind) {
 
 std::string to_string(const RowFunction& f) {
   std::string text = std::string(to_string(f.kind)) + " " + std::to_string(f.axis);
-  if (f.kind == RowFunction::Kind::Top) return text + " " + std::to_string(f.count) + (f.is_largest ? "" : " smallest");
+  if (f.kind == RowFunction::Kind::Top) return text + (f.is_largest ? "" : " smallest");
   return text + (f.is_reversed ? " reversed" : "") + (f.is_exclusive ? " exclusive" : "");
 }
 
@@ -119,15 +119,23 @@ RowExtents extents_of(const RowFunction& function, const Shape& shape) {
   return extents;
 }
 
-Result<std::vector<Tensor>> interpret_row_function(const RowFunction& function, const Tensor& input) {
-  if (function.kind == RowFunction::Kind::Top && input.dims().back() < function.count)
-    return Error{"the " + std::to_string(function.count) + " first of a row of " + std::to_string(input.dims().back()) +
-                 " elements are asked for"};
+const Index& taken_by(const Node& node) { return node.outputs[0].shape->back(); }
+
+Result<std::vector<Tensor>> interpret_row_function(const Node& node, const Tensor& input) {
+  const RowFunction& function = *node.opaque->row_function;
+  int64_t count = 0;
+  if (function.kind == RowFunction::Kind::Top) {
+    const Index& taken = taken_by(node);
+    if (!taken.is_constant()) return Error{"how many elements are taken, " + to_string(taken) + ", is no number"};
+    count = taken.constant();
+    if (input.dims().back() < count)
+      return Error{std::to_string(count) + " elements are taken of a row of " + std::to_string(input.dims().back())};
+  }
   switch (input.type()) {
-    case ElementType::Float32: return computed<float>(function, input);
-    case ElementType::Float64: return computed<double>(function, input);
-    case ElementType::Int32: return computed<int32_t>(function, input);
-    case ElementType::Int64: return computed<int64_t>(function, input);
+    case ElementType::Float32: return computed<float>(function, input, count);
+    case ElementType::Float64: return computed<double>(function, input, count);
+    case ElementType::Int32: return computed<int32_t>(function, input, count);
+    case ElementType::Int64: return computed<int64_t>(function, input, count);
     default: return Error{"a row's function of " + std::string(to_string(input.type()))};
   }
 }

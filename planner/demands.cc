@@ -47,12 +47,16 @@ class SizeDemandFinder {
   }
 
  private:
+  // Kernels count a row's elements in 32 bits.
   void add_row_function(const Node& node) {
     const RowFunction& function = *node.opaque->row_function;
+    const Index& extent = (*node.inputs[0].type().shape)[static_cast<size_t>(function.axis)];
+    add(at_least(Index(INT32_MAX), extent), node,
+        "a row of extent " + to_string(extent) + " has fewer than 2^31 elements");
     if (function.kind != RowFunction::Kind::Top) return;
-    const Index& extent = node.inputs[0].type().shape->back();
-    add(at_least(extent, Index(function.count)), node,
-        "there are " + std::to_string(function.count) + " elements to take in a row of extent " + to_string(extent));
+    const Index& taken = taken_by(node);
+    add(at_least(extent, taken), node,
+        "there are " + to_string(taken) + " elements to take in a row of extent " + to_string(extent));
   }
 
   void add_requirements(const Node& node) {
@@ -97,7 +101,8 @@ class SizeDemandFinder {
   void add(const Cond& cond, const Node& node, const std::string& what) {
     const Cond left = simplify(cond, bounds_);
     if (left.is_true() || has_load_within(left)) return;
-    const std::string text = name_of_node(node) + " (" + op_info(node.op).name + "): " + what;
+    const std::string text =
+        name_of_node(node) + " (" + (node.opaque ? node.opaque->op_type : op_info(node.op).name) + "): " + what;
     if (seen_.insert(text).second) demands_.push_back({left, text});
   }
 

@@ -10,23 +10,25 @@ namespace gopt::planner {
 namespace {
 
 // Of a Top that takes few, most elements are compared with the least that is kept, and no more.
-double operations_of(const RowFunction& function, const std::vector<int64_t>& dims) {
+double operations_of(const RowFunction& function, const std::vector<int64_t>& dims, int64_t taken) {
   const auto count = static_cast<double>(element_count(dims));
   if (function.kind != RowFunction::Kind::Top) return count;
   const auto row = static_cast<double>(dims.back());
-  const double sorted = row > 0 ? count / row * static_cast<double>(function.count) : 0;
-  return 2 * count + sorted * std::log2(static_cast<double>(function.count) + 1);
+  const double sorted = row > 0 ? count / row * static_cast<double>(taken) : 0;
+  return 2 * count + sorted * std::log2(static_cast<double>(taken) + 1);
 }
 
 }  // namespace
 
 double row_function_operations(const Node& node) {
-  const TensorType& type = node.inputs[0].type();
-  return type.has_static_shape() ? operations_of(*node.opaque->row_function, type.static_shape()) : 0;
+  const TensorType &type = node.inputs[0].type(), &made = node.outputs[0];
+  if (!type.has_static_shape() || !made.has_static_shape()) return 0;
+  return operations_of(*node.opaque->row_function, type.static_shape(), made.static_shape().back());
 }
 
 double row_function_operations(const Plan& plan, const Kernel& kernel) {
-  return operations_of(*kernel.nodes[0]->opaque->row_function, plan.buffer(kernel.input_buffers[0]).dims);
+  return operations_of(*kernel.nodes[0]->opaque->row_function, plan.buffer(kernel.input_buffers[0]).dims,
+                       plan.buffer(kernel.output_buffers[0]).dims.back());
 }
 
 // A row is one thread's, or one block's.

@@ -37,7 +37,7 @@ class Splitter {
     whole.open = own_extents(graph_, target_);
     const std::vector<NodeWithoutCode> without = nodes_without_code(graph_, whole);
     for (const NodeWithoutCode& own : without)
-      if (own.node->is(OpKind::Opaque)) add_callers(own.node, own.why);
+      if (own.node->is(OpKind::Opaque) && !own.node->is_whole()) add_callers(own.node, own.why);
     for (const GraphOutput& output : graph_.outputs())
       if (is_weight(output.value) && !is_computable(output.value.type().element))
         return Error{"output " + output.name + ": there is no code for constants of type " +

@@ -36,8 +36,8 @@ Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<T
 Result<std::vector<Tensor>> interpret_recurrence(const Recurrence& recurrence, const std::vector<Tensor>& inputs,
                                                  Products products);
 
-// What a row's function (gopt/row_function.h) gives. Errors: rows with fewer elements than are asked for.
-Result<std::vector<Tensor>> interpret_row_function(const RowFunction& function, const Tensor& input);
+// What a node that is a row's function (gopt/row_function.h) gives. Errors: rows with fewer elements than are taken.
+Result<std::vector<Tensor>> interpret_row_function(const Node& node, const Tensor& input);
 
 // The tensor of a value that depends on initializers alone. Errors as above.
 Result<Tensor> evaluate_constant(const Value& value);

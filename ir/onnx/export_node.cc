@@ -224,10 +224,7 @@ Status export_known(ExportState& state, const Node& node) {
 }  // namespace
 
 Status export_node(ExportState& state, const Node& node) {
-  if (node.is_row_function()) {
-    export_row_function(state, node);
-    return Unit{};
-  }
+  if (node.is_row_function()) return export_row_function(state, node);
   if (node.is_recurrence()) {
     export_recurrence(state, node);
     return Unit{};

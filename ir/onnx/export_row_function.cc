@@ -6,14 +6,17 @@ namespace gopt::ir {
 namespace {
 
 // Its number of elements is an input from opset 10 on; the smallest can be asked for from opset 11 on.
-void add_top(ExportState& state, const RowFunction& f, onnx::NodeProto& proto) {
+Status add_top(ExportState& state, const RowFunction& f, const Index& taken, onnx::NodeProto& proto) {
   proto.set_op_type("TopK");
   set_attribute(proto, "axis", Index(f.axis));
-  if (state.opset < 10)
-    set_attribute(proto, "k", Index(f.count));
-  else
-    proto.add_input(state.constant(Tensor::vector_i64({f.count})));
   if (!f.is_largest) set_attribute(proto, "largest", Index(0));
+  if (state.opset < 10) {
+    set_attribute(proto, "k", taken);
+    return Unit{};
+  }
+  GOPT_ASSIGN_OR_RETURN(const std::string count, export_integers(state, {taken}));
+  proto.add_input(count);
+  return Unit{};
 }
 
 void add_running(ExportState& state, const RowFunction& f, onnx::NodeProto& proto) {
@@ -25,14 +28,18 @@ void add_running(ExportState& state, const RowFunction& f, onnx::NodeProto& prot
 
 }  // namespace
 
-void export_row_function(ExportState& state, const Node& node) {
+Status export_row_function(ExportState& state, const Node& node) {
   const RowFunction& f = *node.opaque->row_function;
   onnx::NodeProto proto;
   proto.add_input(state.name_of(node.inputs[0]));
-  f.kind == RowFunction::Kind::Top ? add_top(state, f, proto) : add_running(state, f, proto);
+  if (f.kind == RowFunction::Kind::Top)
+    GOPT_RETURN_IF_ERROR(add_top(state, f, taken_by(node), proto));
+  else
+    add_running(state, f, proto);
   proto.set_name(state.node_names.unique(node.name.empty() ? proto.op_type() : node.name));
   for (const std::string& output : state.outputs_of(node)) proto.add_output(output);
   *state.message.add_node() = std::move(proto);
+  return Unit{};
 }
 
 }  // namespace gopt::ir

@@ -82,8 +82,8 @@ void set_attribute(onnx::NodeProto& node, const std::string& name, const Attribu
 Status export_node(ExportState& state, const Node& node);
 // Adds what writes a recurrence's node (gopt/recurrence.h). Its outputs have names.
 void export_recurrence(ExportState& state, const Node& node);
-// The same of a row's function (gopt/row_function.h).
-void export_row_function(ExportState& state, const Node& node);
+// The same of a row's function (gopt/row_function.h). Errors: a number of elements that ONNX has no form for.
+Status export_row_function(ExportState& state, const Node& node);
 // Softmaxes of matrices in the graph, as opsets before 13 say them without the matrix.
 std::map<const Node*, FlatSoftmax> flat_softmaxes(const Graph& graph, int64_t opset);
 // Adds what writes one. Its output has a name.

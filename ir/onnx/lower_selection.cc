@@ -13,103 +13,57 @@ namespace {
 
 // ---- TopK ----
 
-// Comparisons that looking at blocks first has to save, and that are too many for any code of ours.
-constexpr int64_t kWorthAStep = 1 << 16, kMostComparisons = int64_t{1} << 31, kMostElements = (int64_t{1} << 24) - 1;
+constexpr int64_t kMostComparisons = int64_t{1} << 31;  // of any code of ours
 
 struct Selection {
   Value values, places;
 };
 
-// Each element's rank is the number of those before it in the order wanted; the first of equal ones comes first.
+// Each element's rank is the number of those before it in the order wanted; the first of equal ones comes first, and a
+// NaN is above all numbers.
 Selection ranked(Lowering& l, const Value& x, int64_t axis, int64_t k, bool largest) {
   const size_t rank = rank_of(x);
-  const Index& n = open_extent_of(x, axis);
-  const Value rows = l.unsqueeze(x, axis + 1), columns = l.unsqueeze(x, axis);  // [.., n, 1, ..] and [.., 1, n, ..]
-  const auto less = [&](const Value& a, const Value& b) {
-    return l.op(OpKind::Less, largest ? Values{b, a} : Values{a, b});
+  const int64_t n = extent_of(x, axis);
+  int64_t others = 1;
+  for (size_t a = 0; a < rank; a++)
+    if (static_cast<int64_t>(a) != axis) others *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
+  Lowering::require(n == 0 || others * n <= kMostComparisons / n);
+  const auto apart = [&](const Value& v, bool is_row) { return l.unsqueeze(v, is_row ? axis + 1 : axis); };
+  const Value rows = apart(x, true), columns = apart(x, false);  // [.., n, 1, ..] and [.., 1, n, ..]
+  const auto comes_after = [&](const Value& a, const Value& b, const Value& a_is_nan, const Value& b_is_nan) {
+    const Value less = l.op(OpKind::Less, largest ? Values{a, b} : Values{b, a});
+    if (!a_is_nan) return less;
+    const Value& above = largest ? b_is_nan : a_is_nan;
+    return l.op(OpKind::Or, {less, l.op(OpKind::And, {above, l.op(OpKind::Not, {largest ? a_is_nan : b_is_nan})})});
   };
+  Value row_is_nan, column_is_nan;
+  if (is_floating(type_of(x)) && l.opset() >= 9) {
+    const Value is_nan = l.op(OpKind::IsNaN, {x});
+    row_is_nan = apart(is_nan, true), column_is_nan = apart(is_nan, false);
+  }
   // Counted in 32 bits: twice as many at a time.
   constexpr ElementType kCount = ElementType::Int32;
   const Value earlier =
       l.op(OpKind::Less, {l.range(n, axis + 1, rank + 1, kCount), l.range(n, axis, rank + 1, kCount)});
-  const Value comes_before =
-      l.op(OpKind::Or, {less(columns, rows), l.op(OpKind::And, {l.op(OpKind::Not, {less(rows, columns)}), earlier})});
+  const Value is_after = comes_after(columns, rows, column_is_nan, row_is_nan);
+  const Value comes_before = l.op(OpKind::Or, {comes_after(rows, columns, row_is_nan, column_is_nan),
+                                               l.op(OpKind::And, {l.op(OpKind::Not, {is_after}), earlier})});
   const Value ranks = l.reduce(OpKind::ReduceSum, l.cast(comes_before, kCount), {Index(axis + 1)}, false);
-  // Of an open extent the slice requires that there are as many.
-  const Value wanted = n.is_constant() ? l.range(k, axis, rank + 1, kCount)
-                                       : l.slice(l.range(n, axis, rank + 1, kCount), axis, Index(0), Index(k));
+  const Value wanted = l.range(k, axis, rank + 1, kCount);
   const Value here = l.op(OpKind::Equal, {l.unsqueeze(ranks, axis), wanted});  // [.., k, n, ..]
   const Value candidates = l.range(n, axis + 1, rank + 1), zero = l.scalar(ElementType::Int64, 0);
   const Value places = l.reduce(OpKind::ReduceSum, l.where(here, candidates, zero), {Index(axis + 1)}, false);
   return {l.elements_at(x, places, axis), places};
 }
 
-// What is after all numbers in the order wanted: filling up the last block, it comes after what is equal to it, too.
-Value last_of_all(Lowering& l, ElementType type, bool largest) {
-  if (is_floating(type)) return l.scalar(type, largest ? -INFINITY : INFINITY);
-  const int64_t high =
-      type == ElementType::Int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
-  return l.constant(Tensor::from_values<int64_t>(type, {}, {largest ? -high - 1 : high}));
-}
-bool has_last(ElementType type) {
-  return is_floating(type) || type == ElementType::Int32 || type == ElementType::Int64;
-}
-
-// k different numbers along the axis, the least first.
-Value ascending(Lowering& l, const Value& numbers, int64_t axis, int64_t k) {
-  const Value rows = l.unsqueeze(numbers, axis + 1), columns = l.unsqueeze(numbers, axis);
-  const Value less = l.cast(l.op(OpKind::Less, {columns, rows}), ElementType::Int64);
-  const Value ranks = l.unsqueeze(l.reduce(OpKind::ReduceSum, less, {Index(axis + 1)}, false), axis);
-  const Value here = l.op(OpKind::Equal, {ranks, l.range(k, axis, rank_of(numbers) + 1)});
-  return l.reduce(OpKind::ReduceSum, l.where(here, columns, l.scalar(ElementType::Int64, 0)), {Index(axis + 1)}, false);
-}
-
-// The first k all lie in the k blocks whose first elements come first: any other block's comes after k of them. So a
-// row is cut into blocks of sqrt(n / k), and the first k are found among the blocks' and then in k blocks, sqrt(n k)
-// numbers each. The blocks are taken in their order, so that of equal elements the first is.
-Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool largest) {
-  if (!open_extent_of(x, axis).is_constant()) return ranked(l, x, axis, k, largest);
-  const int64_t n = extent_of(x, axis);
-  int64_t others = 1;
-  for (size_t a = 0; a < rank_of(x); a++)
-    if (static_cast<int64_t>(a) != axis) others *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
-  const auto block = static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(k)));
-  if (block < 2 || others * n < kWorthAStep / n || !has_last(type_of(x))) {
-    Lowering::require(others * n <= kMostComparisons / n);
-    return ranked(l, x, axis, k, largest);
-  }
-  const int64_t blocks = (n + block - 1) / block;
-  const auto at = static_cast<size_t>(axis);
-  Value whole = x;
-  if (blocks * block > n) {
-    Shape missing = shape_of(x);
-    missing[at] = Index(blocks * block - n);
-    whole = l.concat({x, l.expand(last_of_all(l, type_of(x), largest), missing)}, axis);
-  }
-  Shape split = shape_of(x);
-  split[at] = Index(blocks);
-  split.insert(split.begin() + axis + 1, Index(block));
-  whole = l.reshape(whole, split);
-  const Value firsts = l.reduce(largest ? OpKind::ReduceMax : OpKind::ReduceMin, whole, {Index(axis + 1)}, false);
-  const Value taken = l.unsqueeze(ascending(l, selected(l, firsts, axis, k, largest).places, axis, k), axis + 1);
-  Shape chosen = split, joined = shape_of(x);
-  chosen[at] = Index(k);
-  joined[at] = Index(k * block);
-  const Value values = l.reshape(l.elements_at(whole, l.expand(taken, chosen), axis), joined);
-  const Value begins = l.mul(taken, l.scalar(ElementType::Int64, static_cast<double>(block)));
-  const Value places = l.reshape(l.add(begins, l.range(block, axis + 1, split.size())), joined);
-  const Selection among = selected(l, values, axis, k, largest);
-  return {among.values, l.elements_at(places, among.places, axis)};
-}
-
 // Of rows that are read whole.
-Selection taken_whole(Lowering& l, const Value& rows, int64_t axis, int64_t k, bool largest) {
+Selection taken_whole(Lowering& l, const Value& rows, int64_t axis, const Index& k, bool largest) {
   const auto last = static_cast<int64_t>(rank_of(rows)) - 1;
   std::vector<int64_t> axes(rank_of(rows));
   std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[static_cast<size_t>(axis)], axes.back());
-  const NodePtr top = l.row_function({.kind = RowFunction::Kind::Top, .axis = last, .count = k, .is_largest = largest},
-                                     axis == last ? rows : l.transpose(rows, axes));
+  const NodePtr top = l.row_function({.kind = RowFunction::Kind::Top, .axis = last, .is_largest = largest},
+                                     axis == last ? rows : l.transpose(rows, axes), k);
   if (axis == last) return {{top, 0}, {top, 1}};
   return {l.transpose({top, 0}, axes), l.transpose({top, 1}, axes)};
 }
@@ -117,20 +71,21 @@ Selection taken_whole(Lowering& l, const Value& rows, int64_t axis, int64_t k, b
 Values lower_top_k(Lowering& l) {
   const Value x = l.input(0);
   Lowering::require(rank_of(x) > 0);
-  const int64_t axis = l.axis(l.integer("axis", -1), rank_of(x)),
-                n = open_extent_of(x, axis).as_constant().value_or(kMostElements);
-  const int64_t k = l.opset() < 10 ? l.integer("k", 0) : l.numbers(1).at(0);
-  Lowering::require(k >= 0 && k <= n && n > 0 && n <= kMostElements);
-  if (k == 0) {
+  const int64_t axis = l.axis(l.integer("axis", -1), rank_of(x));
+  const Index &n = open_extent_of(x, axis), k = l.opset() < 10 ? Index(l.integer("k", 0)) : l.indexes(1).at(0);
+  Lowering::require(!k.is_constant() || (k.constant() >= 0 && k.constant() <= n.as_constant().value_or(k.constant())));
+  if (k == Index(0)) {
     Shape none = shape_of(x);
     none[static_cast<size_t>(axis)] = Index(0);
     return {l.slice(x, axis, 0, 0), l.expand(l.scalar(ElementType::Int64, 0), none)};
   }
+  const bool largest = l.integer("largest", 1) != 0;
   if (const auto rows = l.whole_rows(x, axis)) {
-    const Selection whole = taken_whole(l, *rows, axis, k, l.integer("largest", 1) != 0);
+    const Selection whole = taken_whole(l, *rows, axis, k, largest);
     return {l.cast(whole.values, type_of(x)), whole.places};
   }
-  const Selection all = selected(l, x, axis, k, l.integer("largest", 1) != 0);
+  Lowering::require(k.is_constant());
+  const Selection all = ranked(l, x, axis, k.constant(), largest);
   return {all.values, all.places};
 }
 

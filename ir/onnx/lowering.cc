@@ -130,12 +130,20 @@ NodePtr Lowering::recurrence(std::shared_ptr<const Recurrence> recurrence, Value
   return state_.builder.opaque(std::move(op), std::move(inputs), std::move(outputs));
 }
 std::optional<Value> Lowering::whole_rows(const Value& x, int64_t axis) {
-  constexpr int64_t kShort = 16;
+  constexpr int64_t kShort = 16, kFolded = 4096, kOfRunningSums = 14;  // elements; the opset that has all they need
   const Index& row = open_extent_of(x, axis);
-  if ((row.is_constant() && row.constant() <= kShort) || is_of_constants(x)) return std::nullopt;
+  const auto is_within = [&](int64_t most) { return row.is_constant() && row.constant() <= most; };
+  require(!row.is_constant() || is_within(INT32_MAX));
+  if (opset() >= kOfRunningSums && (is_within(kShort) || (is_within(kFolded) && is_of_constants(x))))
+    return std::nullopt;
   switch (type_of(x)) {
     case ElementType::Float16:
     case ElementType::BFloat16: return cast(x, ElementType::Float32);
+    case ElementType::Int8:
+    case ElementType::Int16:
+    case ElementType::UInt8:
+    case ElementType::UInt16: return cast(x, ElementType::Int32);
+    case ElementType::UInt32: return cast(x, ElementType::Int64);
     case ElementType::Float32:
     case ElementType::Float64:
     case ElementType::Int32:
@@ -143,17 +151,17 @@ std::optional<Value> Lowering::whole_rows(const Value& x, int64_t axis) {
     default: return std::nullopt;
   }
 }
-NodePtr Lowering::row_function(RowFunction function, const Value& x) {
+NodePtr Lowering::row_function(RowFunction function, const Value& x, const Index& taken) {
   auto op = std::make_shared<OpaqueOp>();
   op->op_type = view_.node.op_type();
   op->payload = to_string(function);
   std::vector<TensorType> outputs{x.type()};
   if (function.kind == RowFunction::Kind::Top) {
-    outputs[0].shape->back() = Index(function.count);
+    outputs[0].shape->back() = taken;
     outputs.push_back({ElementType::Int64, outputs[0].shape});
   }
   op->row_function = std::make_shared<const RowFunction>(function);
-  return state_.builder.opaque(std::move(op), {x}, std::move(outputs));
+  return state_.builder.opaque(std::move(op), {x}, std::move(outputs), view_.node.name());
 }
 Value Lowering::op(OpKind kind, Values inputs, Attributes attributes) {
   return {node(kind, std::move(inputs), std::move(attributes), 1), 0};

@@ -88,7 +88,8 @@ class Lowering {
   // x where its rows along the axis are read whole, for a row's function (gopt/row_function.h), in a type that this
   // has; nothing where they are short, or constants, which are computed once, or of another type.
   std::optional<Value> whole_rows(const Value& x, int64_t axis);
-  NodePtr row_function(RowFunction function, const Value& x);
+  // `taken`: of a Top, how many elements.
+  NodePtr row_function(RowFunction function, const Value& x, const Index& taken = Index(0));
   // Numbers along `axis` of a tensor of `rank` axes, the others of extent 1.
   Value along(const std::vector<double>& values, int64_t axis, size_t rank, ElementType type);
 

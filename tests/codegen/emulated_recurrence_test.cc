@@ -71,6 +71,8 @@ int main() {
   run<relu, 1, 1>({"relu of several turns", relu, 5, 1, 1, 140, true, false, true}, 2, true);
   run<lstm, 1, 1>({"lstm across the device", lstm, 6, 1, 2, 36, true}, 8, true, true);
   run<gru, 4, 1>({"gru across the device", gru, 5, 6, 1, 44, true}, 4, true, true);
+  run<lstm, 2, 1>({"lstm across, reversed", lstm, 4, 3, 1, 40, true, false, true}, 5, true, true);
+  run<gru, 4, 1>({"gru across, both ways", gru, 4, 5, 2, 24, true}, 3, true, true);
   run<tanh, 8, 1>({"tanh across the device", tanh, 5, 11, 1, 132}, 2, true, true);
   run<lstm, 1, 1>({"no steps", lstm, 0, 2, 2, 9}, 2, true);
   std::printf(wrong == 0 ? "all are right\n" : "%d are wrong\n", wrong);

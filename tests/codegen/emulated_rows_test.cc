@@ -23,34 +23,45 @@ void tell(const char* what, const reference::Rows& s, int64_t found) {
   wrong += found >= 0;
 }
 
-template <class T, Running how = Running::Sum, bool is_reversed = false, bool is_exclusive = false>
-void run(const reference::Rows& s, Numbers numbers) {
-  const auto x = reference::drawn<T>(s.count(), numbers, seed++);
+template <class T, Running how, bool is_reversed, bool is_exclusive>
+void expect(const reference::Rows& s, const std::vector<T>& x) {
   std::vector<T> y(x.size(), T(77));
   run_along_rows<how, is_reversed, is_exclusive>(x.data(), y.data(), RowSizes{s.outer, s.row, s.inner}, nullptr);
   const auto want = reference::running(x, s, how == Running::Product, is_reversed, is_exclusive);
   tell("running", s, reference::first_wrong(y, want, reference::lost_by_sums(x)));
 }
+template <class T, Running how = Running::Sum, bool is_reversed = false, bool is_exclusive = false>
+void run(const reference::Rows& s, Numbers numbers) {
+  expect<T, how, is_reversed, is_exclusive>(s, reference::drawn<T>(s.count(), numbers, seed++));
+}
+template <class T, Running how, class Number>
+void run_on_own(const reference::Rows& s, const Number& number) {
+  std::vector<T> x;
+  for (int64_t k = 0; k < s.count(); k++) x.push_back(number(k));
+  expect<T, how, false, false>(s, x);
+}
+
+enum class Read { Both, Values, Places };
 
 template <class T, bool is_largest>
-void take(const reference::Rows& s, int count, Numbers numbers, int room) {
+void take(const reference::Rows& s, int count, Numbers numbers, int room, Read read = Read::Both) {
   const auto x = reference::drawn<T>(s.count(), numbers, seed++);
   const auto want = reference::top(x, s, count, is_largest);
   std::vector<T> values(want.size());
   std::vector<int64_t> places(want.size(), -1);
-  const Top<T> top{values.data(), places.data(), count};
+  const Top<T> top{read == Read::Places ? nullptr : values.data(), read == Read::Values ? nullptr : places.data(), count};
   constexpr int kFewThreads = 96;
   const int64_t threads = kFewThreads;
   if (room > 0)
-    gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, threads, nullptr, x.data(), top, s.row, room);
+    gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, threads, nullptr, x.data(), top, s.row, room, room / 2);
   else
     gopt_runtime::launch_kernel(&rank_rows<is_largest, T>, s.outer * ((s.row + threads - 1) / threads), threads,
                                 nullptr, x.data(), top, s.row);
   const auto bytes = static_cast<size_t>(room * Items<OrderOf<is_largest, T>>::kBytes);
   for (size_t i = bytes; i < emulation::kMemory; i++)
     if (emulation::blocks[0].memory[i] != static_cast<char>(0xff)) std::abort();  // beyond what it has asked for
-  int64_t found = reference::first_wrong(places, want, 0);
-  for (size_t k = 0; k < want.size() && found < 0; k++) {
+  int64_t found = read == Read::Values ? -1 : reference::first_wrong(places, want, 0);
+  for (size_t k = 0; k < want.size() && found < 0 && read != Read::Places; k++) {
     const T& own = x[static_cast<size_t>(static_cast<int64_t>(k) / count * s.row + want[k])];
     if (std::memcmp(&values[k], &own, sizeof own) != 0) found = static_cast<int64_t>(k);
   }
@@ -70,12 +81,18 @@ int main() {
   run<float>({2, 5, 3}, Numbers::Usual);
   run<float, Running::Sum, true, true>({2, 203, 40}, Numbers::Usual);
   run<int64_t, Running::Product, false, true>({1, 70, 33}, Numbers::Large);
+  // What a part of a row comes to is beyond the range, what the row comes to is not.
+  run_on_own<float, Running::Product>({1, 300, 1}, [](int64_t k) { return k == 0 ? 0.0F : 1e3F; });
+  run_on_own<float, Running::Product>({1, 200, 2}, [](int64_t k) { return k < 2 ? 0.0F : 1e30F; });
+  run_on_own<double, Running::Sum>({1, 64, 1}, [](int64_t k) { return k == 0 ? -1e308 : k == 4 || k == 8 ? 1e308 : 0; });
   for (const Numbers numbers : {Numbers::Usual, Numbers::Large, Numbers::Equal, Numbers::Special}) {
-    take<float, true>({2, 50, 1}, 7, numbers, 0);
+    take<float, true>({2, 50, 1}, 7, numbers, 0, Read::Values);
+    take<double, false>({1, 90, 1}, 80, numbers, 0);
     take<float, false>({1, 301, 1}, 301, numbers, 0);
     take<float, true>({2, 700, 1}, 30, numbers, 64);
     take<float, false>({1, 700, 1}, 64, numbers, 64);
-    take<double, true>({1, 501, 1}, 30, numbers, 128);
+    take<double, true>({1, 501, 1}, 30, numbers, 128, Read::Places);
+    take<double, true>({1, 300, 1}, 250, numbers, 256);
     take<int32_t, true>({1, 400, 1}, 1, numbers, 64);
     take<int64_t, false>({1, 333, 1}, 100, numbers, 256);
     take<int64_t, true>({1, 100, 1}, 90, numbers, 128);

@@ -36,8 +36,9 @@ void expect_running(const std::vector<T>& x, const reference::Rows& s, const std
 }
 
 TYPED_TEST(RowFunctions, RunningOnesAreAsInExactArithmetic) {
-  const reference::Rows sizes[] = {{1, 1, 1},  {1, 17, 1},   {3, 100, 1}, {9, 33, 1},    {1, 5000, 1}, {2, 4099, 1},
-                                   {1, 40, 3}, {2, 21, 300}, {5, 9, 31},  {1, 3000, 70}, {0, 5, 1},    {3, 0, 2}};
+  const reference::Rows sizes[] = {{1, 1, 1},    {1, 17, 1}, {3, 100, 1},  {9, 33, 1},   {1, 5000, 1},
+                                   {2, 4099, 1}, {1, 40, 3}, {2, 21, 300}, {5, 9, 31},   {1, 3000, 70},
+                                   {0, 5, 1},    {0, 40, 3}, {5, 40, 0},   {1, 2000, 0}, {3, 0, 2}};
   uint64_t seed = 3;
   for (const auto& s : sizes)
     for (const Numbers numbers : kNumbers)

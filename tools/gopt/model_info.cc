@@ -117,7 +117,7 @@ nlohmann::json or_null(const std::optional<T>& value) {
 std::set<std::string> not_defined_in(const Graph& graph) {
   std::set<std::string> names;
   for (const NodePtr& node : graph.nodes())
-    if (node->opaque && !node->is_recurrence()) names.insert(operator_name(*node));
+    if (node->opaque && !node->is_whole()) names.insert(operator_name(*node));
   return names;
 }
 

@@ -138,8 +138,8 @@ Result<std::vector<RewriteRule>> read_rules(const OptimizeOptions& o, const Warn
 size_t without_code(const Graph& graph) {
   Target target;
   target.open = own_extents(graph, target);
-  const auto opaque = std::ranges::count_if(
-      graph.nodes(), [](const NodePtr& n) { return n->is(OpKind::Opaque) && !n->is_recurrence(); });
+  const auto opaque =
+      std::ranges::count_if(graph.nodes(), [](const NodePtr& n) { return n->is(OpKind::Opaque) && !n->is_whole(); });
   return nodes_without_code(graph, target).size() + static_cast<size_t>(opaque);
 }
 

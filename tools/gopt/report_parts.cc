@@ -17,6 +17,7 @@ std::string_view kind_of(const Node& node) {
   if (node.is(OpKind::Input)) return "input";
   if (node.is(OpKind::Constant)) return "constant";
   if (node.is_recurrence()) return "product";
+  if (node.is_row_function()) return "other";
   if (node.is(OpKind::Opaque)) return "opaque";
   const OpInfo& info = op_info(node.op);
   if (info.has(kDataMovement) || info.has(kShapeOnly)) return "movement";

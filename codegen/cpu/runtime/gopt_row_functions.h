@@ -53,6 +53,7 @@ class RunningRows {
 
   void run() const {
     const int64_t work = s_.outer * s_.row * s_.inner;
+    if (work == 0) return;
     const auto threads = static_cast<int>(std::min<int64_t>(threads_now(), 1 + work / kRowWorthAThread));
     if (s_.inner > 1) return run_columns(threads);
     const int64_t parts = parts_of_row(threads);
@@ -305,6 +306,7 @@ class TopOfRow {
 // Rows lie beside each other (inner = 1) and have `count` elements or more. What nobody reads is null.
 template <bool is_largest, class T>
 void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t count) {
+  if (count == 0) return;
   const auto threads = static_cast<int>(std::min<int64_t>(threads_now(), 1 + s.outer * s.row / kRowWorthAThread));
   share_each(s.outer, threads, [&](int64_t r, int) {
     const T* const row = x + r * s.row;

@@ -33,6 +33,10 @@ __device__ __forceinline__ void wait_for_own_stages() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+// For other blocks that wait for it to be there.
+__device__ __forceinline__ void write_for_all(float* at, float number) {
+  asm volatile("st.relaxed.gpu.global.f32 [%0],%1;" ::"l"(at), "f"(number) : "memory");
+}
 // What other blocks write meanwhile, from where all see it. Each number is whole, four are not one.
 __device__ __forceinline__ float4 read_anew(const float* at) {
   float4 four;

@@ -462,7 +462,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #if __CUDA_ARCH__ >= 900
       if (is_cluster)
         send_to_all<units_of_warp, rows>(made, lane, log_blocks, next, barriers + (k + 1) % 2, first, last_unit);
-      const bool stores_itself = !is_cluster;
+      const bool stores_itself = !is_cluster && (!by.is_across || k + 1 == call.steps);  // else they are gathered
 #else
       constexpr bool stores_itself = true;
 #endif
@@ -470,8 +470,13 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       for (int i = 0; i < rows_of_lane; i++) {
         if (stores_itself && has_unit && is_there) next[place_of<rows>(unit, row_of_lane + i)] = made[i];
         if (cell == Cell::Lstm && is_running[i]) cell_of(turn, i) = cell_states[i];
-        if (result && has_unit && is_there && row + i < call.batch)
-          result[turn * units_at_once + i * hidden] = is_running[i] ? made[i] : 0;  // which is never kUnwritten
+        if (!result || !has_unit || !is_there || row + i >= call.batch) continue;
+        float* const to = result + turn * units_at_once + i * hidden;
+        const float given = is_running[i] ? made[i] : 0;
+        if (by.is_across)
+          tiles::write_for_all(to, given);  // never kUnwritten: what arithmetic makes is none or another NaN
+        else
+          *to = given;
       }
     }
     if (result) result += next_result;

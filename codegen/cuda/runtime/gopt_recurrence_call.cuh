@@ -24,6 +24,15 @@ inline int clusters_at_once(const void* kernel, int blocks, int bytes) {
   return is_known ? clusters : 0;
 }
 
+// Blocks of a multiprocessor.
+inline int blocks_at_once(const void* kernel, int bytes) {
+  int blocks = 0;
+  const auto found =
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kThreads, static_cast<size_t>(bytes));
+  if (found != cudaSuccess) (void)cudaGetLastError();
+  return found == cudaSuccess ? blocks : 0;
+}
+
 struct Choice {
   const void* kernel = nullptr;
   int rows = 0, blocks = 0, bytes = 0;
@@ -62,7 +71,7 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
     if (by.kept < 0 || (blocks - 1) * by.units >= call.hidden) return;  // each has to have units
     const void* const kernel = kernels[by.turns == 1];
     const auto bytes = static_cast<int>(room_bytes<cell, rows, held>(by));
-    const int at_once = is_across     ? multiprocessors / blocks
+    const int at_once = is_across     ? multiprocessors * blocks_at_once(kernel, bytes) / blocks
                         : blocks == 1 ? multiprocessors
                                       : clusters_at_once(kernel, blocks, bytes);
     if (at_once == 0 || (is_across && at_once < groups)) return;
@@ -71,10 +80,14 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
     if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
   };
   for (int blocks = 1; blocks <= most_blocks; blocks *= 2) take(blocks, false);
-  // Blocks of four units or more, of which a warp has as many columns; all have to be there at once, as they wait for
-  // each other.
-  if (call.result && call.hidden % 4 == 0)
-    for (int blocks = 16; blocks <= call.hidden / 4; blocks *= 2) take(blocks, true);
+  // Of four units or more, so that a block has something to do for what it gathers; all have to be there at once, as
+  // they wait for each other, and read four states of the result at a time.
+  const bool has_fours = call.hidden % 4 == 0 && reinterpret_cast<uintptr_t>(call.result) % sizeof(float4) == 0;
+  if (call.result && has_fours)
+    for (int wanted = 16; wanted <= call.hidden / 4; wanted *= 2) {
+      const int units = (call.hidden + wanted - 1) / wanted;
+      take((call.hidden + units - 1) / units, true);
+    }
 }
 
 // Errors are found by cudaGetLastError after all launches. Throws where the device's shared memory is too little for

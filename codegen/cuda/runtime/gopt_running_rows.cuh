@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "gopt_launch.h"
 #include "gopt_row_sizes.h"
@@ -137,6 +138,26 @@ __global__ void __launch_bounds__(kRunningThreads) run_rows(const T* x, T* y, in
   }
 }
 
+// Each row is one thread's, in order: where totals of parts of it may leave the range that sums from its begin stay in.
+template <Running how, bool is_reversed, bool is_exclusive, class T>
+__global__ void __launch_bounds__(kRunningThreads)
+    run_in_order(const T* __restrict__ x, T* __restrict__ y, RowSizes s) {
+  using Sum = typename RunningSum<T>::Type;
+  gopt_let_next_begin();
+  gopt_wait();
+  const int64_t own = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (own >= s.outer * s.inner) return;
+  const int64_t first = own / s.inner * s.row * s.inner + own % s.inner;
+  Sum sum = none_of<how, Sum>();
+#pragma unroll 8
+  for (int64_t k = 0; k < s.row; k++) {
+    const int64_t at = first + (is_reversed ? s.row - 1 - k : k) * s.inner;
+    const Sum with = run_on<how>(sum, static_cast<Sum>(x[at]));
+    y[at] = static_cast<T>(is_exclusive ? sum : with);
+    sum = with;
+  }
+}
+
 // Elements beside each other each have their own sum: a warp's lanes have as many of these, the block's warps parts of
 // the rows, whose totals come first.
 template <Running how, bool is_reversed, bool is_exclusive, class T>
@@ -168,12 +189,19 @@ __global__ void __launch_bounds__(kRunningThreads) run_columns(const T* x, T* y,
   }
 }
 
-// Three launches for few long rows, one for others.
+// Three launches for few long rows, one for others. Sums of doubles and products of floats are made in order.
 template <Running how, bool is_reversed, bool is_exclusive, class T>
 void run_along_rows(const T* x, T* y, const RowSizes& s, cudaStream_t stream) {
   constexpr int64_t kBlocks = 264, kLong = 8192, kOfPart = 2048, kOfWarp = 8;  // blocks at once, elements
   if (s.outer * s.row * s.inner == 0) return;
   const auto at_most = [](int64_t a, int64_t b) { return a < b ? a : b; };
+  constexpr bool is_in_order = std::is_same_v<T, double> || (how == Running::Product && std::is_same_v<T, float>);
+  if (is_in_order) {
+    constexpr int64_t kOfBlock = 64;
+    launch_kernel(&run_in_order<how, is_reversed, is_exclusive, T>, (s.outer * s.inner + kOfBlock - 1) / kOfBlock,
+                  kOfBlock, stream, x, y, s);
+    return;
+  }
   if (s.inner > 1) {
     const int64_t parts = at_most((s.row + kOfWarp - 1) / kOfWarp, kRunningThreads / 32);
     launch_kernel(&run_columns<how, is_reversed, is_exclusive, T>, s.outer * ((s.inner + 31) / 32), 32 * parts, stream,

@@ -271,17 +271,17 @@ __device__ void take_first(const OrderAt& order, int64_t length, int count, cons
 // What comes before an element of a sample, by which there are about as many as have room, or half as many; the number
 // of these, which is less than `count` or beyond the room where the sample was not like the row.
 template <class Order, class OrderAt>
-__device__ int take_by_sample(const OrderAt& order, int64_t length, int count, const Items<Order>& items, int room) {
-  constexpr int kMostSamples = 1024, kAtOnce = 4;
+__device__ int take_by_sample(const OrderAt& order, int64_t length, int count, const Items<Order>& items, int room,
+                              int samples) {
+  constexpr int kAtOnce = 4;
   __shared__ int taken;
-  const int samples = room < kMostSamples ? room : kMostSamples;
   for (int k = static_cast<int>(threadIdx.x); k < samples; k += static_cast<int>(blockDim.x))
     items.put(k, order(k * length / samples), static_cast<uint32_t>(k));
   if (threadIdx.x == 0) taken = 0;
   __syncthreads();
   sort_items(items, samples);
   const int64_t rank = static_cast<int64_t>(count + room) / 2 * samples / length;
-  const Order last = items.order(static_cast<int>(rank < samples ? rank : samples - 1));
+  const Order last = items.order(static_cast<int>(rank));  // below `samples`: the room is less than the row
   __syncthreads();
   const unsigned lane = threadIdx.x % 32;
   for (int64_t first = 0; first < length; first += kAtOnce * static_cast<int64_t>(blockDim.x)) {
@@ -304,9 +304,10 @@ __device__ int take_by_sample(const OrderAt& order, int64_t length, int count, c
   return taken;
 }
 
-// A block has a row. In its shared memory are `room` items, a power of two.
+// A block has a row. In its shared memory are `room` items, a power of two, and at first a sample of so many.
 template <bool is_largest, class T>
-__global__ void __launch_bounds__(kTopThreads) select_rows(const T* x, Top<T> top, int64_t length, int room) {
+__global__ void __launch_bounds__(kTopThreads)
+    select_rows(const T* x, Top<T> top, int64_t length, int room, int samples) {
   using Order = OrderOf<is_largest, T>;
   extern __shared__ __align__(16) char shared_memory[];
   gopt_let_next_begin();
@@ -320,7 +321,7 @@ __global__ void __launch_bounds__(kTopThreads) select_rows(const T* x, Top<T> to
       items.put(k, order(k), static_cast<uint32_t>(k));
   } else {
     const auto wanted = static_cast<int>(top.count);
-    count = take_by_sample(order, length, wanted, items, room);
+    count = take_by_sample(order, length, wanted, items, room, samples);
     if (count < wanted || count > room) take_first(order, length, count = wanted, items);
   }
   for (int k = count + static_cast<int>(threadIdx.x); k < room; k += static_cast<int>(blockDim.x))

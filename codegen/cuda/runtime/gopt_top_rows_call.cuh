@@ -10,7 +10,7 @@ namespace rows {
 template <bool is_largest, class T>
 void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t count, cudaStream_t stream) {
   using Order = OrderOf<is_largest, T>;
-  constexpr int64_t kSmallest = 64, kSample = 1024, kItem = Items<Order>::kBytes;
+  constexpr int64_t kSmallest = 64, kSample = 1024, kMostSamples = 4096, kItem = Items<Order>::kBytes;
   constexpr int64_t kFixed = 4096;  // shared memory that is not the launch's to say
   if (s.outer * count == 0) return;
   int device = 0, most_bytes = 0;
@@ -26,17 +26,29 @@ void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t
                   s.row);
     return;
   }
-  // Twice as many as are wanted, and no fewer than what a sample tells apart; all of a row that is no longer.
+  // All of a row that is no longer; else twice as many as are wanted or more, and a sample that is rarely wrong. What
+  // comes before its element number r, `row` / samples times r, is off by the square root of r of these; and is between
+  // `count` and the room where that is (room - count) / 2 at most, as far as 2.6 standard deviations reach.
+  int64_t samples = kSample;
   const auto is_enough = [&] {
-    return room >= s.row || (room >= 2 * count && room >= kSample && room * (kSample / 16) >= s.row);
+    if (room >= s.row) return true;
+    if (room < kSample || room < 2 * count) return false;
+    constexpr double kSquareOfDeviations = 13.5;  // 2 x 2.6 x 2.6
+    const double half = static_cast<double>(room - count), both = static_cast<double>(room + count);
+    for (samples = kSample; samples <= room && samples <= kMostSamples; samples *= 2)
+      if (half * half * static_cast<double>(samples) >= kSquareOfDeviations * static_cast<double>(s.row) * both)
+        return true;
+    samples = room < kMostSamples ? room : kMostSamples;
+    return false;
   };
   while (!is_enough() && 2 * room <= most_room) room *= 2;
+  if (samples > room) samples = room;
   const auto kernel = &select_rows<is_largest, T>;
   cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(room * kItem));
   int64_t length = s.row;
-  auto of_room = static_cast<int>(room);
-  void* passed[] = {&x, const_cast<Top<T>*>(&top), &length, &of_room};
+  auto of_room = static_cast<int>(room), of_sample = static_cast<int>(samples);
+  void* passed[] = {&x, const_cast<Top<T>*>(&top), &length, &of_room, &of_sample};
   const int threads = s.row >= 2 * kTopThreads ? kTopThreads : kTopThreads / 2;
   launch_dependent(reinterpret_cast<const void*>(kernel),
                    {.grid = dim3(static_cast<unsigned>(s.outer)),

@@ -41,6 +41,7 @@ inline void wait_for_own_stages() {
   wait_for_stages<kPending>();
 }
 
+inline void write_for_all(float* at, float number) { *at = number; }
 // Others go on before; that something else is there than was is a move.
 inline float4 read_anew(const float* at) {
   static std::map<const float*, float> last;

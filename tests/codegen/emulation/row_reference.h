@@ -34,9 +34,10 @@ std::vector<T> drawn(int64_t count, Numbers numbers, uint64_t seed) {
     } else {
       const T part = static_cast<T>(bits) / static_cast<T>(int64_t{1} << 30) - 1;
       constexpr T kInf = std::numeric_limits<T>::infinity();
-      const T special[] = {std::numeric_limits<T>::quiet_NaN(), kInf, -kInf, T(-0.0), T(0), -part};
+      constexpr T kNan = std::numeric_limits<T>::quiet_NaN();  // of both signs: processors make the negative one
+      const T special[] = {kNan, -kNan, kInf, -kInf, T(-0.0), T(0), -part, part};
       x = numbers == Numbers::Equal     ? static_cast<T>(bits % 3 - 1)
-          : numbers == Numbers::Special ? special[bits % 6]
+          : numbers == Numbers::Special ? special[bits / 64 % 8]
           : numbers == Numbers::Large   ? part * static_cast<T>(1e36)
                                         : part;
     }
