@@ -37,7 +37,8 @@ T combined(RowFunction::Kind kind, T a, T b) {
 
 template <class T>
 Tensor running(const RowFunction& f, const Tensor& input) {
-  using Sum = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<double>>::type;
+  using Sum =
+      typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<double>>::type;
   const Extents e = extents_of(f, input.dims());
   const std::vector<T> x = elements_of<T>(input);
   std::vector<T> y(x.size());

@@ -8,6 +8,7 @@
 #include "../../driver/check.h"
 #include "../../driver/check_inputs.h"
 #include "../support/graph_with_weights.h"
+#include "gopt/row_function.h"
 
 namespace gopt::driver {
 namespace {
@@ -90,6 +91,44 @@ INSTANTIATE_TEST_SUITE_P(All, RoundedOutputs,
                                          Rounded{"All", 4096, 1, false}, Rounded{"OneByMuch", 1, 1000, false},
                                          Rounded{"OneIsNoNumber", 1, NAN, false}),
                          [](const auto& row) { return std::string(row.param.name); });
+
+// Scores that are all 1, or as their inputs are: of the former any are the largest, up to a rounding.
+class LargestScores : public testing::TestWithParam<bool> {};
+
+TEST_P(LargestScores, MayBeOthersWhereScoresAreSaturated) {
+  const bool is_saturated = GetParam();
+  GraphBuilder builder;
+  const Value x = builder.input("x", {ElementType::Float32, Shape{Index(1), Index(512)}});
+  const Value high =
+      builder.constant(Tensor::from_values<double>(ElementType::Float32, {}, {is_saturated ? 60.0 : 0.0}));
+  const auto sum = builder.apply(OpKind::Add, {x, high});
+  ASSERT_TRUE(sum.ok());
+  const auto scores = builder.apply(OpKind::Sigmoid, {*sum});
+  ASSERT_TRUE(scores.ok());
+  auto op = std::make_shared<OpaqueOp>();
+  op->row_function = std::make_shared<const RowFunction>(RowFunction{.kind = RowFunction::Kind::Top, .axis = 1});
+  const Shape taken{Index(1), Index(5)};
+  const NodePtr top =
+      builder.opaque(std::move(op), {*scores}, {{ElementType::Float32, taken}, {ElementType::Int64, taken}});
+  builder.output("places", {top, 1});
+  const Graph graph = builder.build();
+  const auto inputs = draw_inputs(graph, 3);
+  ASSERT_TRUE(inputs.ok());
+  const GraphRunner reference{graph};
+  const auto expected = reference.run(*inputs);
+  ASSERT_TRUE(expected.ok());
+  std::vector<int64_t> places = (*expected)[0].to_ints();
+  for (int64_t& place : places) place = (place + 200) % 512;
+  const std::vector<Tensor> found = {Tensor::from_values<int64_t>(ElementType::Int64, {1, 5}, places)};
+  CheckReport report;
+  add_draw(report, graph, InputKind::Ordinary, *expected, found, {});
+  EXPECT_FALSE(report.passed);
+  const Status status = allow_for_amplification(report, reference, *inputs, *expected, found, {}, Precision::Fp32, 5);
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_EQ(report.passed, is_saturated);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LargestScores, testing::Bool());
 
 }  // namespace
 }  // namespace gopt::driver
