@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <ranges>
 
 #include "gopt/row_function.h"
 
@@ -48,7 +47,8 @@ Result<Graph> with_changed_order(const Graph& graph, Precision precision, std::m
         is_floating(node->inputs[0].type().element) && node->inputs[0].type().has_static_shape())
       orders.push_back(node);
   Graph changed = graph;
-  for (const NodePtr& node : orders | std::views::reverse) {  // so that those before it are still there
+  std::ranges::reverse(orders);  // so that those before each are still there
+  for (const NodePtr& node : orders) {
     const TensorType& type = node->inputs[0].type();
     std::vector<double> factors(static_cast<size_t>(element_count(type.static_shape())));
     for (double& factor : factors) factor = 1 + change_of(type.element, precision) * unit(random);

@@ -418,7 +418,8 @@ std::vector<EmittedFile> runtime_files(const std::vector<Plan>& plans, const Gen
   if (plans[0].times_kernels) names.push_back("gopt_timing.h");
   if (generated.has_halves()) names.push_back("gopt_half.h");
   if (generated.has_scatters()) names.push_back("gopt_scatter.h");
-  if (std::ranges::any_of(plans, has_row_functions)) names.push_back("gopt_row_functions.h");
+  if (std::ranges::any_of(plans, has_row_functions))
+    names.insert(names.end(), {"gopt_row_functions.h", "gopt_row_sizes.h"});
   std::vector<EmittedFile> files;
   for (const char* name : names) files.push_back({name, std::string(runtime_text(name))});
   return files;

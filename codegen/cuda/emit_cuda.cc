@@ -86,8 +86,7 @@ class CudaEmitter {
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});
     if (recurrences_ > 0) runtime.insert(runtime.end(), {"gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
     if (row_functions_ > 0)
-      runtime.insert(runtime.end(),
-                     {"gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_rows_call.cuh"});
+      runtime.insert(runtime.end(), {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_rows_call.cuh"});
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if (!sequences_.empty() && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
     if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");
@@ -114,11 +113,13 @@ class CudaEmitter {
     if (recurrences_ > 0)
       code.files.push_back({"kernels_recurrences.cu",
                             "#include \"gopt_recurrence_call.cuh\"\n#include \"kernels.h\"\n\n" + recurrences_text_});
-    if (row_functions_ > 0)
+    if (row_functions_ > 0) {
+      code.files.push_back({"gopt_row_sizes.h", std::string(runtime_text("gopt_row_sizes.h"))});
       code.files.push_back({"kernels_rows.cu",
                             "#include \"gopt_running_rows.cuh\"\n#include \"gopt_top_rows_call.cuh\"\n#include "
                             "\"kernels.h\"\n\n" +
                                 row_functions_text_});
+    }
     code.files.push_back({"model.cc", model_text()});
     return code;
   }

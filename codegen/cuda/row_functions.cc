@@ -9,8 +9,9 @@ PrintedRowFunction print_row_function(const Plan& plan, const Kernel& kernel, si
   const std::string name = "gopt_rows_" + std::to_string(number),
                     head = "void " + name + "(" + call.parameters + ", cudaStream_t stream)";
   return {.declaration = head + ";\n",
-          .text = "// " + kernel.name + "\n" + head + " {\n  using namespace gopt_runtime::rows;\n  " + call.function +
-                  "(" + call.names + ", " + call.sizes + ", stream);\n}\n\n",
+          .text = "// " + kernel.name + "\n" + head +
+                  " {\n  using namespace gopt_runtime;\n  using namespace rows;\n  " + call.function + "(" +
+                  call.names + ", " + call.sizes + ", stream);\n}\n\n",
           .call = name + "(" + call.pointers + ", stream);"};
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kProgram = R"(
 namespace {
-using namespace gopt_runtime::rows;
+using namespace gopt_runtime;
+using namespace rows;
 using reference::Numbers;
 int wrong = 0;
 uint64_t seed = 1;
@@ -104,7 +105,7 @@ int main() {
 TEST(EmulatedRows, AreAsTheirDefinition) {
   if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA toolkit";
   std::string kernels;
-  for (const char* file : {"gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh"})
+  for (const char* file : {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh"})
     kernels += without_includes(read_file(std::string(GOPT_CUDA_RUNTIME) + "/" + file));
   const std::string shared = "extern __shared__ __align__(16) char shared_memory[];";
   ASSERT_NE(kernels.find(shared), std::string::npos);

@@ -8,34 +8,14 @@
 #include <type_traits>
 #include <vector>
 
+#include "gopt_row_sizes.h"
 #include "gopt_team.h"
 
 namespace gopt_runtime {
 
 constexpr int64_t kRowWorthAThread = 16384;  // elements
 
-// A tensor of [outer, row, inner] elements.
-struct RowSizes {
-  int64_t outer, row, inner;
-};
-
 // ---- running sums and products ----
-
-enum class Running { Sum, Product };
-
-// Floats are accumulated in 64 bits, integers wrap around.
-template <class T>
-struct RunningSum {
-  using Type = double;
-};
-template <>
-struct RunningSum<int32_t> {
-  using Type = uint32_t;
-};
-template <>
-struct RunningSum<int64_t> {
-  using Type = uint64_t;
-};
 
 template <Running how, class Sum>
 Sum run_on(Sum sum, Sum element) {

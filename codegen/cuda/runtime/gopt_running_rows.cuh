@@ -10,22 +10,6 @@
 namespace gopt_runtime {
 namespace rows {
 
-enum class Running { Sum, Product };
-
-// Floats are accumulated in 64 bits, integers wrap around.
-template <class T>
-struct RunningSum {
-  using Type = double;
-};
-template <>
-struct RunningSum<int32_t> {
-  using Type = uint32_t;
-};
-template <>
-struct RunningSum<int64_t> {
-  using Type = unsigned long long;
-};
-
 constexpr int kRunningThreads = 512, kRunningEach = 4;  // elements of a thread at a time, beside each other
 
 template <Running how, class Sum>
