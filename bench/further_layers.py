@@ -153,4 +153,16 @@ def across(g):
     return g.op(kind, x, axis=axis), f"{kind} over axis {axis} of {shape}"
 
 
-FAMILIES = {"functions": (functions, 1), "across": (across, 1), "corners": (corners, 1), "rows": (rows, 1), "middle": (middle, 1), "moved": (moved, 1), "looked-up": (looked_up, 1)}
+def ordered(g):
+    """What is largest, in order, and running sums, along an axis of any length."""
+    shape = [g.pick(1, 4, 32), g.pick(20, 91, 300), g.pick(33, 257, 1000)] if g.pick(True, False) else [g.pick(1, 3), g.pick(1000, 8400, 30000, 76725)]
+    axis, kind = g.pick(*range(1, len(shape))), g.pick("TopK", "TopK", "CumSum")
+    x = g.input(shape)
+    if kind == "CumSum":
+        return g.op(kind, x, g.constant(axis), reverse=g.pick(0, 1)), f"{kind} along axis {axis} of {shape}"
+    k = g.pick(1, min(10, shape[axis]), min(300, shape[axis]), shape[axis] // 3)
+    values, places = g.op(kind, x, g.constant([k]), outputs=2, axis=axis, largest=g.pick(0, 1))
+    return g.op("Add", values, g.op("Cast", places, to=T.FLOAT)), f"{k} along axis {axis} of {shape}"
+
+
+FAMILIES = {"ordered": (ordered, 1), "functions": (functions, 1), "across": (across, 1), "corners": (corners, 1), "rows": (rows, 1), "middle": (middle, 1), "moved": (moved, 1), "looked-up": (looked_up, 1)}

@@ -157,7 +157,8 @@ Values cumulated(Lowering& l, OpKind kind) {
   Lowering::require(axes.size() == 1 && rank_of(l.input(0)) > 0);
   const int64_t axis = l.axis(axes[0], rank_of(l.input(0)));
   const bool reverse = l.integer("reverse", 0) != 0, exclusive = l.integer("exclusive", 0) != 0;
-  if (const auto rows = l.whole_rows(l.input(0), axis)) {
+  constexpr int64_t kOfTriangles = 14;  // the opset that has all that the others need
+  if (const auto rows = l.whole_rows(l.input(0), axis, l.opset() >= kOfTriangles)) {
     const RowFunction running{.kind = kind == OpKind::Add ? RowFunction::Kind::Sum : RowFunction::Kind::Product,
                               .axis = axis,
                               .is_reversed = reverse,

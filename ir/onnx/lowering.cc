@@ -129,13 +129,12 @@ NodePtr Lowering::recurrence(std::shared_ptr<const Recurrence> recurrence, Value
   op->recurrence = std::move(recurrence);
   return state_.builder.opaque(std::move(op), std::move(inputs), std::move(outputs));
 }
-std::optional<Value> Lowering::whole_rows(const Value& x, int64_t axis) {
-  constexpr int64_t kShort = 16, kFolded = 4096, kOfRunningSums = 14;  // elements; the opset that has all they need
+std::optional<Value> Lowering::whole_rows(const Value& x, int64_t axis, bool has_other_nodes) {
+  constexpr int64_t kShort = 16, kFolded = 4096;
   const Index& row = open_extent_of(x, axis);
   const auto is_within = [&](int64_t most) { return row.is_constant() && row.constant() <= most; };
   require(!row.is_constant() || is_within(INT32_MAX));
-  if (opset() >= kOfRunningSums && (is_within(kShort) || (is_within(kFolded) && is_of_constants(x))))
-    return std::nullopt;
+  if (has_other_nodes && (is_within(kShort) || (is_within(kFolded) && is_of_constants(x)))) return std::nullopt;
   switch (type_of(x)) {
     case ElementType::Float16:
     case ElementType::BFloat16: return cast(x, ElementType::Float32);

@@ -86,8 +86,8 @@ class Lowering {
   // A node of that meaning, with inputs as it says (gopt/recurrence.h).
   NodePtr recurrence(std::shared_ptr<const Recurrence> recurrence, Values inputs, std::vector<TensorType> outputs);
   // x where its rows along the axis are read whole, for a row's function (gopt/row_function.h), in a type that this
-  // has; nothing where they are short, or constants, which are computed once, or of another type.
-  std::optional<Value> whole_rows(const Value& x, int64_t axis);
+  // has; nothing where other nodes do and they are short, or constants, which are computed once; or of another type.
+  std::optional<Value> whole_rows(const Value& x, int64_t axis, bool has_other_nodes = true);
   // `taken`: of a Top, how many elements.
   NodePtr row_function(RowFunction function, const Value& x, const Index& taken = Index(0));
   // Numbers along `axis` of a tensor of `rank` axes, the others of extent 1.

@@ -165,7 +165,7 @@ std::set<std::string> small_inputs(const onnx::ModelProto& model) {
 
 bool has_unknown_nodes(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const NodePtr& node) { return node->is(OpKind::Opaque); });
+                     [](const NodePtr& node) { return node->is(OpKind::Opaque) && !node->is_whole(); });
 }
 
 // The model lowered, its small inputs as they are or, where that is not enough, fixed. Nothing where nodes remain.
