@@ -29,6 +29,12 @@ std::string pointer_text(const Location& location, const std::vector<OpenExtent>
   return "";
 }
 
+std::optional<BufferId> result_buffer(const Kernel& kernel, int output) {
+  const auto it = std::ranges::find(kernel.outputs, Value{kernel.nodes[0], output});
+  if (it == kernel.outputs.end()) return std::nullopt;
+  return kernel.output_buffers[static_cast<size_t>(it - kernel.outputs.begin())];
+}
+
 std::vector<BufferId> weight_buffers(const Plan& plan) {
   std::vector<BufferId> found;
   for (uint32_t b = 0; b < plan.buffers.size(); b++)

@@ -2,6 +2,7 @@
 // target.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,9 @@ Location locate(const Plan& plan, BufferId id);
 // "weights + 128", "arena + 0", "inputs[1]", "outputs[0] + 64", and where extents are open "arena + at[3] + 4 * n0": a
 // char pointer.
 std::string pointer_text(const Location& location, const std::vector<OpenExtent>& open = {});
+
+// Where a kernel of one node stores the node's output of that number; nothing where nobody reads it.
+std::optional<BufferId> result_buffer(const Kernel& kernel, int output);
 
 // Weight buffers by offset; one of those that share a place.
 std::vector<BufferId> weight_buffers(const Plan& plan);

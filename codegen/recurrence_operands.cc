@@ -1,7 +1,5 @@
 #include "recurrence_operands.h"
 
-#include <algorithm>
-
 #include "buffers.h"
 
 namespace gopt::codegen {
@@ -22,10 +20,8 @@ std::string recurrence_operands(const Plan& plan, const Kernel& kernel) {
     text += (operand_of(node, input) < 0 ? "nullptr" : pointer(type, operand_buffer(kernel, input))) + ", ";
   }
   for (int output = 0; output < 3; output++) {
-    const auto it = std::ranges::find(kernel.outputs, Value{kernel.nodes[0], output});
-    const auto number = static_cast<size_t>(it - kernel.outputs.begin());
-    text += (output > 0 ? ", " : "") +
-            (it == kernel.outputs.end() ? "nullptr" : pointer("float", kernel.output_buffers[number]));
+    const auto buffer = result_buffer(kernel, output);
+    text += (output > 0 ? ", " : "") + (buffer ? pointer("float", *buffer) : "nullptr");
   }
   return text;
 }

@@ -35,15 +35,11 @@ RowFunctionCall row_function_call(const Plan& plan, const Kernel& kernel) {
   call.names = "x";
   call.pointers = "(const " + element + "*)(" + text_of(input) + ")";
   for (size_t o = 0; o < node->outputs.size(); o++) {
-    const auto it = std::ranges::find(kernel.outputs, Value{node, static_cast<int>(o)});
+    const auto buffer = result_buffer(kernel, static_cast<int>(o));
     const std::string type = storage_name(node->outputs[o].element) + "*", name = "y" + std::to_string(o);
-    const std::string at =
-        it == kernel.outputs.end()
-            ? "nullptr"
-            : "(" + text_of(kernel.output_buffers[static_cast<size_t>(it - kernel.outputs.begin())]) + ")";
     call.parameters += ", " + type + " " + name;
     call.names += ", " + name;
-    call.pointers += ", (" + type + ")" + at;
+    call.pointers += ", (" + type + ")" + (buffer ? "(" + text_of(*buffer) + ")" : "nullptr");
   }
   const auto size = [&](const Index& extent) { return size_text(extent, plan.target.open); };
   const RowExtents e = extents_of(f, shape_of(plan.buffer(input)));

@@ -11,17 +11,13 @@ namespace gopt {
 namespace {
 
 struct Extents {
-  int64_t outer = 1, row = 1, inner = 1;
+  int64_t outer, row, inner;
   int64_t at(int64_t block, int64_t k, int64_t column) const { return (block * row + k) * inner + column; }
 };
 
 Extents extents_of(const RowFunction& function, const std::vector<int64_t>& dims) {
-  Extents extents;
-  for (size_t k = 0; k < dims.size(); k++) {
-    const auto axis = static_cast<size_t>(function.axis);
-    (k < axis ? extents.outer : k > axis ? extents.inner : extents.row) *= dims[k];
-  }
-  return extents;
+  const RowExtents extents = gopt::extents_of(function, Shape(dims.begin(), dims.end()));
+  return {extents.outer.constant(), extents.row.constant(), extents.inner.constant()};
 }
 
 template <class T>

@@ -34,15 +34,9 @@ class CudaEmitter {
         declarations_ += printed.declaration;
         step(kernel, printed.call);
       } else if (kernel.kind == KernelKind::Recurrence) {
-        const PrintedRecurrence printed = print_recurrence(plan_, kernel, recurrences_++);
-        recurrences_text_ += printed.text;
-        declarations_ += printed.declaration;
-        step(kernel, printed.call);
+        add_launch(kernel, print_recurrence(plan_, kernel, recurrences_.count), recurrences_);
       } else if (kernel.kind == KernelKind::RowFunction) {
-        const PrintedRowFunction printed = print_row_function(plan_, kernel, row_functions_++);
-        row_functions_text_ += printed.text;
-        declarations_ += printed.declaration;
-        step(kernel, printed.call);
+        add_launch(kernel, print_row_function(plan_, kernel, row_functions_.count), row_functions_);
       } else if (has_library_call(kernel)) {
         const CudaLibraryCall call = print_cuda_library_call(plan_, kernel, primitives_, tiles_);
         primitives_ += call.primitives;
@@ -56,6 +50,18 @@ class CudaEmitter {
   }
 
  private:
+  // Functions of one of the model's files.
+  struct Launches {
+    std::string text;
+    size_t count = 0;
+  };
+  void add_launch(const Kernel& kernel, const PrintedLaunch& printed, Launches& file) {
+    file.text += printed.text;
+    file.count++;
+    declarations_ += printed.declaration;
+    step(kernel, printed.call);
+  }
+
   EmittedCode folder() const {
     EmittedCode code;
     code.plans = {plan_};
@@ -82,10 +88,11 @@ class CudaEmitter {
                       "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
                       "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
                       "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
-    if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_ > 0)
+    if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_.count > 0)
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});
-    if (recurrences_ > 0) runtime.insert(runtime.end(), {"gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
-    if (row_functions_ > 0)
+    if (recurrences_.count > 0)
+      runtime.insert(runtime.end(), {"gopt_recurrence_step.cuh", "gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
+    if (row_functions_.count > 0)
       runtime.insert(runtime.end(), {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_rows_call.cuh"});
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if (!sequences_.empty() && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
@@ -110,15 +117,15 @@ class CudaEmitter {
       code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
     }
     code.files.insert(code.files.end(), sequences_.begin(), sequences_.end());
-    if (recurrences_ > 0)
+    if (recurrences_.count > 0)
       code.files.push_back({"kernels_recurrences.cu",
-                            "#include \"gopt_recurrence_call.cuh\"\n#include \"kernels.h\"\n\n" + recurrences_text_});
-    if (row_functions_ > 0) {
+                            "#include \"gopt_recurrence_call.cuh\"\n#include \"kernels.h\"\n\n" + recurrences_.text});
+    if (row_functions_.count > 0) {
       code.files.push_back({"gopt_row_sizes.h", std::string(runtime_text("gopt_row_sizes.h"))});
       code.files.push_back({"kernels_rows.cu",
                             "#include \"gopt_running_rows.cuh\"\n#include \"gopt_top_rows_call.cuh\"\n#include "
                             "\"kernels.h\"\n\n" +
-                                row_functions_text_});
+                                row_functions_.text});
     }
     code.files.push_back({"model.cc", model_text()});
     return code;
@@ -260,8 +267,9 @@ class CudaEmitter {
   std::vector<EmittedFile> sequences_;
   TileFunctions tiles_;
   bool has_clusters_ = false;  // of blocks, in some generated kernel
-  std::string declarations_, create_, run_, refresh_, recurrences_text_, row_functions_text_;
-  size_t primitives_ = 0, recurrences_ = 0, row_functions_ = 0;
+  std::string declarations_, create_, run_, refresh_;
+  Launches recurrences_, row_functions_;
+  size_t primitives_ = 0;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ int64_t held_fours(int64_t hidden) {
 
 }  // namespace
 
-PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_t number) {
+PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t number) {
   const Recurrence& r = *kernel.nodes[0]->opaque->recurrence;
   const BufferId given = operand_buffer(kernel, Recurrence::kSums), by = operand_buffer(kernel, Recurrence::kWeights);
   const std::vector<int64_t>&sums = plan.buffer(given).dims, &weights = plan.buffer(by).dims;
@@ -26,7 +26,7 @@ PrintedRecurrence print_recurrence(const Plan& plan, const Kernel& kernel, size_
                            "(const float* sums, const float* weights, const float* state, const float* cell_state, "
                            "const float* bias, const float* peepholes, const int64_t* lengths, float* result, float* "
                            "last, float* last_cell, cudaStream_t stream)";
-  PrintedRecurrence printed;
+  PrintedLaunch printed;
   printed.declaration = head + ";\n";
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + to_string(r.cell) + ", " +

@@ -4,7 +4,7 @@
 
 namespace gopt::codegen {
 
-PrintedRowFunction print_row_function(const Plan& plan, const Kernel& kernel, size_t number) {
+PrintedLaunch print_row_function(const Plan& plan, const Kernel& kernel, size_t number) {
   const RowFunctionCall call = row_function_call(plan, kernel);
   const std::string name = "gopt_rows_" + std::to_string(number),
                     head = "void " + name + "(" + call.parameters + ", cudaStream_t stream)";

@@ -28,26 +28,25 @@ Selection ranked(Lowering& l, const Value& x, int64_t axis, int64_t k, bool larg
   for (size_t a = 0; a < rank; a++)
     if (static_cast<int64_t>(a) != axis) others *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
   Lowering::require(n == 0 || others * n <= kMostComparisons / n);
-  const auto apart = [&](const Value& v, bool is_row) { return l.unsqueeze(v, is_row ? axis + 1 : axis); };
-  const Value rows = apart(x, true), columns = apart(x, false);  // [.., n, 1, ..] and [.., 1, n, ..]
-  const auto comes_after = [&](const Value& a, const Value& b, const Value& a_is_nan, const Value& b_is_nan) {
-    const Value less = l.op(OpKind::Less, largest ? Values{a, b} : Values{b, a});
-    if (!a_is_nan) return less;
-    const Value& above = largest ? b_is_nan : a_is_nan;
-    return l.op(OpKind::Or, {less, l.op(OpKind::And, {above, l.op(OpKind::Not, {largest ? a_is_nan : b_is_nan})})});
+  const Value is_nan = is_floating(type_of(x)) && l.opset() >= 9 ? l.op(OpKind::IsNaN, {x}) : Value();
+  struct Side {
+    Value value, is_nan;  // the latter of floats
   };
-  Value row_is_nan, column_is_nan;
-  if (is_floating(type_of(x)) && l.opset() >= 9) {
-    const Value is_nan = l.op(OpKind::IsNaN, {x});
-    row_is_nan = apart(is_nan, true), column_is_nan = apart(is_nan, false);
-  }
+  const auto apart = [&](int64_t at) { return Side{l.unsqueeze(x, at), is_nan ? l.unsqueeze(is_nan, at) : Value()}; };
+  const Side rows = apart(axis + 1), columns = apart(axis);  // [.., n, 1, ..] and [.., 1, n, ..]
+  const auto comes_after = [&](Side a, Side b) {
+    if (!largest) std::swap(a, b);
+    const Value less = l.op(OpKind::Less, {a.value, b.value});
+    if (!is_nan) return less;
+    return l.op(OpKind::Or, {less, l.op(OpKind::And, {b.is_nan, l.op(OpKind::Not, {a.is_nan})})});
+  };
   // Counted in 32 bits: twice as many at a time.
   constexpr ElementType kCount = ElementType::Int32;
   const Value earlier =
       l.op(OpKind::Less, {l.range(n, axis + 1, rank + 1, kCount), l.range(n, axis, rank + 1, kCount)});
-  const Value is_after = comes_after(columns, rows, column_is_nan, row_is_nan);
-  const Value comes_before = l.op(OpKind::Or, {comes_after(rows, columns, row_is_nan, column_is_nan),
-                                               l.op(OpKind::And, {l.op(OpKind::Not, {is_after}), earlier})});
+  const Value is_after = comes_after(columns, rows);
+  const Value comes_before =
+      l.op(OpKind::Or, {comes_after(rows, columns), l.op(OpKind::And, {l.op(OpKind::Not, {is_after}), earlier})});
   const Value ranks = l.reduce(OpKind::ReduceSum, l.cast(comes_before, kCount), {Index(axis + 1)}, false);
   const Value wanted = l.range(k, axis, rank + 1, kCount);
   const Value here = l.op(OpKind::Equal, {l.unsqueeze(ranks, axis), wanted});  // [.., k, n, ..]

@@ -4,10 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "gopt/codegen.h"
 #include "run_command.h"
+#include "test_folder.h"
 #include "text_files.h"
 
 namespace gopt {
@@ -50,6 +52,24 @@ void build_emulated(const std::string& program, const std::string& folder) {
       run_command("g++ -std=c++20 -O1 -w -fsanitize=address,undefined -fno-sanitize-recover=undefined -I" + folder +
                   " -isystem " + *cuda_toolkit() + "/include " + folder + "/program.cc -o " + folder + "/program");
   ASSERT_EQ(built.status, 0) << built.text.substr(0, 3000);
+}
+
+void expect_all_right(const std::vector<std::string>& headers, const std::vector<std::string>& files,
+                      const std::string& program) {
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA toolkit";
+  std::string text = "#include \"device.h\"\n", kernels;
+  for (const std::string& header : headers) text += "#include \"" + header + "\"\n";
+  for (const std::string& file : files)
+    kernels += without_includes(read_file(std::string(GOPT_CUDA_RUNTIME) + "/" + file));
+  const std::regex shared(R"(extern __shared__ __align__\(\d+\) char (\w+)\[\];)");
+  ASSERT_TRUE(std::regex_search(kernels, shared));
+  text += std::regex_replace(kernels, shared, "char* $1 = emulation::own_block().memory;") + program;
+  const TestFolder folder;
+  build_emulated(text, folder.file("program"));
+  if (testing::Test::HasFatalFailure()) return;
+  const Outcome outcome = run_command(folder.file("program") + "/program");
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("all are right"), std::string::npos) << outcome.text;
 }
 
 }  // namespace gopt

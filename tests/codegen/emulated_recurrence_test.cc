@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "emulated_program.h"
-#include "run_command.h"
-#include "test_folder.h"
-#include "text_files.h"
 
 namespace gopt {
 namespace {
@@ -80,21 +77,9 @@ int main() {
 )";
 
 TEST(EmulatedRecurrences, AreAsInDouble) {
-  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA toolkit";
-  std::string kernel = without_includes(read_file(std::string(GOPT_CUDA_RUNTIME) + "/gopt_recurrence.cuh"));
-  const std::string shared = "extern __shared__ __align__(128) char shared[];";
-  ASSERT_NE(kernel.find(shared), std::string::npos);
-  kernel.replace(kernel.find(shared), shared.size(), "char* shared = emulation::own_block().memory;");
-  const TestFolder folder;
-  build_emulated(
-      "#include \"device.h\"\n#include \"gopt_arrivals.cuh\"\n#include \"gopt_cluster.cuh\"\n#include "
-      "\"gopt_launch.h\"\n#include \"gopt_math.cuh\"\n#include \"recurrence_reference.h\"\n" +
-          kernel + kProgram,
-      folder.file("program"));
-  if (HasFatalFailure()) return;
-  const Outcome outcome = run_command(folder.file("program") + "/program");
-  EXPECT_EQ(outcome.status, 0) << outcome.text;
-  EXPECT_NE(outcome.text.find("all are right"), std::string::npos) << outcome.text;
+  expect_all_right(
+      {"gopt_arrivals.cuh", "gopt_cluster.cuh", "gopt_launch.h", "gopt_math.cuh", "recurrence_reference.h"},
+      {"gopt_recurrence_step.cuh", "gopt_recurrence.cuh"}, kProgram);
 }
 
 }  // namespace

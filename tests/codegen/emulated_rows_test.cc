@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "emulated_program.h"
-#include "run_command.h"
-#include "test_folder.h"
-#include "text_files.h"
 
 namespace gopt {
 namespace {
@@ -103,21 +100,8 @@ int main() {
 )";
 
 TEST(EmulatedRows, AreAsTheirDefinition) {
-  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA toolkit";
-  std::string kernels;
-  for (const char* file : {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh"})
-    kernels += without_includes(read_file(std::string(GOPT_CUDA_RUNTIME) + "/" + file));
-  const std::string shared = "extern __shared__ __align__(16) char shared_memory[];";
-  ASSERT_NE(kernels.find(shared), std::string::npos);
-  kernels.replace(kernels.find(shared), shared.size(), "char* shared_memory = emulation::own_block().memory;");
-  const TestFolder folder;
-  build_emulated(
-      "#include \"device.h\"\n#include \"gopt_launch.h\"\n#include \"row_reference.h\"\n" + kernels + kProgram,
-      folder.file("program"));
-  if (HasFatalFailure()) return;
-  const Outcome outcome = run_command(folder.file("program") + "/program");
-  EXPECT_EQ(outcome.status, 0) << outcome.text;
-  EXPECT_NE(outcome.text.find("all are right"), std::string::npos) << outcome.text;
+  expect_all_right({"gopt_launch.h", "row_reference.h"},
+                   {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh"}, kProgram);
 }
 
 }  // namespace

@@ -48,12 +48,12 @@ class RunningRows {
  private:
   static constexpr Sum kNone = how == Running::Sum ? 0 : 1;
 
-  // A row is cut where there are too few, which takes that its parts' totals are no other numbers than the sums that
-  // they are part of: those of floats are within the range of 64 bits.
+  // A row is cut where there are too few.
   int64_t parts_of_row(int threads) const {
     constexpr int64_t kShort = 1024;
-    constexpr bool is_safe = how == Running::Sum && !std::is_same_v<T, double>;
-    return is_safe && s_.outer < kStreams * threads && s_.row >= kShort ? kStreams * threads : 1;
+    return how == Running::Sum && kHasSafeParts<how, T> && s_.outer < kStreams * threads && s_.row >= kShort
+               ? kStreams * threads
+               : 1;
   }
 
   // The offset of a row's element number k in the order that it is run in.

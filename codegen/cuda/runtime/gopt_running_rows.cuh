@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "gopt_launch.h"
 #include "gopt_row_sizes.h"
@@ -179,8 +178,7 @@ void run_along_rows(const T* x, T* y, const RowSizes& s, cudaStream_t stream) {
   constexpr int64_t kBlocks = 264, kLong = 8192, kOfPart = 2048, kOfWarp = 8;  // blocks at once, elements
   if (s.outer * s.row * s.inner == 0) return;
   const auto at_most = [](int64_t a, int64_t b) { return a < b ? a : b; };
-  constexpr bool is_in_order = std::is_same_v<T, double> || (how == Running::Product && std::is_same_v<T, float>);
-  if (is_in_order) {
+  if (!kHasSafeParts<how, T>) {
     constexpr int64_t kOfBlock = 64;
     launch_kernel(&run_in_order<how, is_reversed, is_exclusive, T>, (s.outer * s.inner + kOfBlock - 1) / kOfBlock,
                   kOfBlock, stream, x, y, s);
