@@ -47,14 +47,20 @@ def pad(a, x, pads, value=None):
     mode = {"constant": "constant", "reflect": "reflect", "edge": "replicate"}[a.get("mode", "constant")]
     n = x.dim()
     pairs = [p for d in reversed(range(n)) for p in (pads[d], pads[n + d])]
-    return F.pad(x, pairs if mode == "constant" else pairs[:4], mode)
+    if mode == "constant":
+        return F.pad(x, pairs)
+    return F.pad(x[None], pairs[:6], mode)[0] if any(pairs[4:6]) else F.pad(x, pairs[:4], mode)
 
 
 def slices(a, x, starts, ends, axes, steps):
-    index = [slice(None)] * x.dim()
+    index, turned = [slice(None)] * x.dim(), []
     for d, s, e, step in zip(axes, starts, ends, steps):
-        index[d] = slice(s, e, step)
-    return x[tuple(index)]
+        if step < 0:  # PyTorch has no such slices: those of what is turned over
+            turned.append(d)
+            n = x.shape[d]
+            s, e = (n - 1 - min(v + n if v < 0 else v, n - 1) for v in (s, max(e, -n - 1)))
+        index[d] = slice(s, e, abs(step))
+    return x.flip(turned)[tuple(index)] if turned else x[tuple(index)]
 
 
 def depth_to_space(a, x):
@@ -73,12 +79,25 @@ def space_to_depth(a, x):
 
 def resize(a, x, roi=None, scales=None, sizes=None):
     target = [int(math.floor(d * s)) for d, s in zip(x.shape, scales)][2:] if scales else sizes[2:]
-    mode = {"nearest": "nearest-exact", "linear": "bilinear"}[a.get("mode", "nearest")]
-    return F.interpolate(x, size=target, mode=mode, **({} if mode == "nearest-exact" else {"align_corners": False}))
+    corners = a.get("coordinate_transformation_mode", "half_pixel")
+    mode = {"nearest": "nearest-exact", "linear": "bilinear", "cubic": "bicubic"}[a.get("mode", "nearest")]
+    if corners == "asymmetric" or (mode == "nearest-exact" and corners != "half_pixel"):
+        raise ValueError(f"PyTorch has no interpolation by {corners} coordinates")
+    return F.interpolate(x, size=target, mode=mode, **({} if mode == "nearest-exact" else {"align_corners": corners == "align_corners"}))
 
 
 def reduction(run):
-    return lambda a, x: run(x, tuple(a["axes"]), bool(a.get("keepdims", 1)))
+    return lambda a, x, axes=None: run(x, tuple(a["axes"] if axes is None else axes), bool(a.get("keepdims", 1)))
+
+
+def cumulated(a, x, axis):
+    axis = int(np.reshape(axis, -1)[0])
+    return x.flip(axis).cumsum(axis).flip(axis) if a.get("reverse", 0) else x.cumsum(axis)
+
+
+def gather(a, x, i):
+    axis = a.get("axis", 0)
+    return F.embedding(i, x) if axis == 0 and x.dim() == 2 else x.index_select(axis, i.reshape(-1))
 
 
 def largest(x, axes, keep):
@@ -102,6 +121,12 @@ OPERATORS = {
     "ReduceMax": reduction(largest),
     "ReduceL2": reduction(lambda x, axes, keep: torch.linalg.vector_norm(x, dim=axes, keepdim=keep)),
     "ReduceLogSumExp": reduction(torch.logsumexp),
+    "ReduceSum": reduction(torch.sum),
+    "ReduceL2": reduction(lambda x, axes, keep: torch.linalg.vector_norm(x, 2, axes, keep)),
+    "ArgMax": lambda a, x: torch.argmax(x, a.get("axis", 0), bool(a.get("keepdims", 1))),
+    "CumSum": cumulated,
+    "TopK": lambda a, x, k: torch.topk(x, int(np.reshape(k, -1)[0]), a.get("axis", -1), bool(a.get("largest", 1)), bool(a.get("sorted", 1))),
+    "Split": lambda a, x, parts: torch.split(x, parts, a.get("axis", 0)),
     "Relu": lambda a, x: F.relu(x),
     "LeakyRelu": lambda a, x: F.leaky_relu(x, a.get("alpha", 0.01)),
     "HardSwish": lambda a, x: F.hardswish(x),
@@ -112,6 +137,11 @@ OPERATORS = {
     "Abs": lambda a, x: torch.abs(x),
     "Neg": lambda a, x: -x,
     "Sqrt": lambda a, x: torch.sqrt(x),
+    "Elu": lambda a, x: F.elu(x, a.get("alpha", 1.0)),
+    "Softplus": lambda a, x: F.softplus(x),
+    "Softsign": lambda a, x: F.softsign(x),
+    "Pow": lambda a, x, y: torch.pow(x, y),
+    **{name: lambda a, x, run=getattr(torch, name.lower()): run(x) for name in ("Log", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan")},
     "Clip": lambda a, x, low, high: torch.clamp(x, float(low), float(high)),
     "Add": lambda a, x, y: x + y,
     "Sub": lambda a, x, y: x - y,
@@ -123,7 +153,12 @@ OPERATORS = {
     "Transpose": lambda a, x: x.permute(a["perm"]).contiguous(),
     "Reshape": lambda a, x, shape: x.reshape([int(x.shape[d]) if n == 0 else n for d, n in enumerate(shape)]),
     "Concat": lambda a, *xs: torch.cat(xs, a["axis"]),
-    "Gather": lambda a, x, i: F.embedding(i, x),
+    "Gather": gather,
+    "GatherElements": lambda a, x, i: torch.gather(x, a.get("axis", 0), i),
+    "OneHot": lambda a, i, depth, values: F.one_hot(i, int(np.reshape(depth, -1)[0])).to(values.dtype),
+    "Tile": lambda a, x, repeats: x.repeat(*repeats),
+    "Expand": lambda a, x, shape: x.expand(*torch.broadcast_shapes(tuple(x.shape), tuple(shape))),
+    "Cast": lambda a, x: x.to({1: torch.float32, 7: torch.int64, 10: torch.float16}[a["to"]]),
     "Pad": pad,
     "Slice": slices,
     "DepthToSpace": depth_to_space,
@@ -133,24 +168,25 @@ OPERATORS = {
     # Compositions.
     "SiLU": lambda a, x: F.silu(x),
     "Gelu": lambda a, x: F.gelu(x),
+    "Mish": lambda a, x: F.mish(x),
     "Attention": lambda a, q, k, v, mask=None: F.scaled_dot_product_attention(q, k.transpose(-1, -2), v, mask, scale=a["scale"]),
 }
 # Inputs that are numbers to PyTorch, not tensors.
-NUMBERS = {"Reshape": (1,), "Pad": (1,), "Slice": (1, 2, 3, 4), "Resize": (2, 3), "Clip": (1, 2)}
+NUMBERS = {"Reshape": (1,), "Pad": (1,), "Slice": (1, 2, 3, 4), "Resize": (2, 3), "Clip": (1, 2), "ReduceSum": (1,), "CumSum": (1,), "TopK": (1,), "Split": (1,), "OneHot": (1,), "Tile": (1,), "Expand": (1,)}
 
 
 class Layer:
     def __init__(self, model):
         self.inputs = [v.name for v in model.graph.input]
         self.constants = {w.name: numpy_helper.to_array(w) for w in model.graph.initializer}
-        self.steps = [(n.op_type, {a.name: helper.get_attribute_value(a) for a in n.attribute}, list(n.input), n.output[0]) for n in model.graph.node]
+        self.steps = [(n.op_type, {a.name: helper.get_attribute_value(a) for a in n.attribute}, list(n.input), list(n.output)) for n in model.graph.node]
         for _, attributes, _, _ in self.steps:
             attributes.update({k: v.decode() for k, v in attributes.items() if isinstance(v, bytes)})
         self.output = model.graph.output[0].name
         self.compose()
 
     def maker(self, name):
-        return next((s for s in self.steps if s[3] == name), ("", {}, [], ""))
+        return next((s for s in self.steps if name in s[3]), ("", {}, [], [""]))
 
     def is_constant(self, name, value):
         return name in self.constants and self.constants[name].size == 1 and abs(float(self.constants[name].reshape(-1)[0]) - value) < 1e-3
@@ -159,6 +195,10 @@ class Layer:
         for i, (op, _, inputs, out) in enumerate(self.steps):
             if op == "Mul" and self.maker(inputs[1])[0] == "Sigmoid" and self.maker(inputs[1])[2][0] == inputs[0]:
                 self.steps[i] = ("SiLU", {}, [inputs[0]], out)
+            if op == "Mul" and self.maker(inputs[1])[0] == "Tanh":
+                softplus = self.maker(self.maker(inputs[1])[2][0])
+                if softplus[0] == "Softplus" and softplus[2][0] == inputs[0]:
+                    self.steps[i] = ("Mish", {}, [inputs[0]], out)
             if op == "Mul" and self.is_constant(inputs[1], 0.5):
                 product = self.maker(inputs[0])
                 half = self.maker(product[2][1]) if product[0] == "Mul" else ("",)
@@ -179,7 +219,7 @@ class Layer:
     def leave_out(self):
         used, kept = {self.output}, []
         for step in reversed(self.steps):
-            if step[3] in used:
+            if used.intersection(step[3]):
                 kept.insert(0, step)
                 used.update(step[2])
         self.steps = kept
@@ -201,7 +241,8 @@ class Layer:
         def run(*tensors):
             values = dict(zip(self.inputs, tensors), **constants)
             for operator, attributes, given, out in steps:
-                values[out] = operator(attributes, *[values[g] if isinstance(g, str) and g else None if g == "" else g for g in given])
+                made = operator(attributes, *[values[g] if isinstance(g, str) and g else None if g == "" else g for g in given])
+                values.update(zip(out, made if len(out) > 1 else [made]))
             return values[self.output]
 
         return run

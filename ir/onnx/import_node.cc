@@ -168,13 +168,6 @@ bool may_clamp(const Node& node) {
   return !types.ok() || !types->requirements.empty();
 }
 
-// The lesser of an extent and a number that is not negative, as a polynomial over floors of quotients, which are all
-// that an Index has: floor(1 / (1 + floor(b / (a + 1)))) is 1 where a >= b, else 0.
-Index lesser(const Index& extent, const Index& number) {
-  const Index is_reached = floor_div(Index(1), Index(1) + floor_div(number, extent + Index(1)));
-  return extent + (number - extent) * is_reached;
-}
-
 // The same range of an axis whose extent is open, cut off where that ends, as ONNX does: x[:, :512] of a sequence of
 // any length. Nothing where there is none of more places than `longest` from the beginning on. Shorter ones, and parts
 // of an image's lines or columns, are taken to be there whole, which code demands: numbers as extents are worth more

@@ -34,20 +34,31 @@ std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
     case OpKind::Div:
       if (is_at_least(a, 0) && is_at_least(b, 1)) return floor_div(a, b);
       return x && y && *y != 0 ? std::optional<Index>(*x / *y) : std::nullopt;
-    case OpKind::Max:
+    case OpKind::Max: {
       if (x && y) return std::max(*x, *y);
-      if (is_at_least(a - b, 0)) return a;
-      return is_at_least(b - a, 0) ? std::optional(b) : std::nullopt;
+      const auto least = combine(OpKind::Min, a, b);
+      return least ? std::optional(a + b - *least) : std::nullopt;
+    }
     case OpKind::Min:
       if (x && y) return std::min(*x, *y);
       if (is_at_least(a - b, 0)) return b;
-      return is_at_least(b - a, 0) ? std::optional(a) : std::nullopt;
+      if (is_at_least(b - a, 0)) return a;
+      return is_at_least(a, 0) && is_at_least(b, 0) ? std::optional(lesser(a, b)) : std::nullopt;
     case OpKind::Equal:
       if (x && y) return Index(*x == *y ? 1 : 0);
       if (a == b) return Index(1);
       return is_at_least(a - b, 1) || is_at_least(b - a, 1) ? std::optional(Index(0)) : std::nullopt;
     default: return std::nullopt;
   }
+}
+
+std::optional<Entries> reduce(OpKind kind, const Entries& all) {
+  std::optional<Index> result;
+  for (const Index& entry : all) {
+    result = result ? combine(kind, *result, entry) : std::optional(entry);
+    if (!result) return std::nullopt;
+  }
+  return result ? std::optional(Entries{*result}) : std::nullopt;
 }
 
 std::optional<Entries> combine_all(OpKind kind, const Entries& a, const Entries& b, size_t count) {
@@ -154,6 +165,8 @@ std::optional<Entries> learn(ImportState& state, const Node& node, size_t count)
       return all;
     }
     case OpKind::Where: return choose_entries(in[0], in[1], in[2], count);
+    case OpKind::ReduceMin: return reduce(OpKind::Min, in[0]);
+    case OpKind::ReduceMax: return reduce(OpKind::Max, in[0]);
     case OpKind::ReduceProd: {
       Index total = 1;
       for (const Index& entry : in[0]) total = total * entry;
@@ -172,6 +185,11 @@ std::optional<int64_t> small_count(const TensorType& type) {
 }
 
 }  // namespace
+
+Index lesser(const Index& a, const Index& b) {
+  const Index is_reached = floor_div(Index(1), Index(1) + floor_div(b, a + Index(1)));
+  return a + (b - a) * is_reached;
+}
 
 std::optional<std::vector<Index>> known_integers(ImportState& state, const Value& value) {
   if (!value || !small_count(value.type())) return std::nullopt;

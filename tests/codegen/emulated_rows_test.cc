@@ -41,21 +41,15 @@ void run_on_own(const reference::Rows& s, const Number& number) {
 
 enum class Read { Both, Values, Places };
 
-template <class T, bool is_largest>
-void take(const reference::Rows& s, int count, Numbers numbers, int room, Read read = Read::Both) {
+// `launch(x, top)` is to find what is largest, with so many bytes of memory.
+template <class T, bool is_largest, class Launch>
+void expect_top(const reference::Rows& s, int count, Numbers numbers, Read read, size_t bytes, const Launch& launch) {
   const auto x = reference::drawn<T>(s.count(), numbers, seed++);
   const auto want = reference::top(x, s, count, is_largest);
   std::vector<T> values(want.size());
   std::vector<int64_t> places(want.size(), -1);
-  const Top<T> top{read == Read::Places ? nullptr : values.data(), read == Read::Values ? nullptr : places.data(), count};
-  constexpr int kFewThreads = 96;
-  const int64_t threads = kFewThreads;
-  if (room > 0)
-    gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, threads, nullptr, x.data(), top, s.row, room, room / 2);
-  else
-    gopt_runtime::launch_kernel(&rank_rows<is_largest, T>, s.outer * ((s.row + threads - 1) / threads), threads,
-                                nullptr, x.data(), top, s.row);
-  const auto bytes = static_cast<size_t>(room * Items<OrderOf<is_largest, T>>::kBytes);
+  launch(x.data(),
+         Top<T>{read == Read::Places ? nullptr : values.data(), read == Read::Values ? nullptr : places.data(), count});
   for (size_t i = bytes; i < emulation::kMemory; i++)
     if (emulation::blocks[0].memory[i] != static_cast<char>(0xff)) std::abort();  // beyond what it has asked for
   int64_t found = read == Read::Values ? -1 : reference::first_wrong(places, want, 0);
@@ -64,6 +58,25 @@ void take(const reference::Rows& s, int count, Numbers numbers, int room, Read r
     if (std::memcmp(&values[k], &own, sizeof own) != 0) found = static_cast<int64_t>(k);
   }
   tell("top", s, found);
+}
+
+template <class T, bool is_largest>
+void take(const reference::Rows& s, int count, Numbers numbers, int room, Read read = Read::Both) {
+  constexpr int64_t kBlock = 96;
+  const auto bytes = static_cast<size_t>(room * Items<OrderOf<is_largest, T>>::kBytes);
+  expect_top<T, is_largest>(s, count, numbers, read, bytes, [&](const T* x, const Top<T>& top) {
+    if (room > 0)
+      gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, kBlock, nullptr, x, top, s.row, room, room / 2);
+    else
+      gopt_runtime::launch_kernel(&rank_rows<is_largest, T>, s.outer * ((s.row + kBlock - 1) / kBlock), kBlock, nullptr,
+                                  x, top, s.row);
+  });
+}
+template <class T, bool is_largest>
+void take_few_of(const reference::Rows& s, int count, Numbers numbers, Read read = Read::Both) {
+  expect_top<T, is_largest>(s, count, numbers, read, 0, [&](const T* x, const Top<T>& top) {
+    take_first_few<is_largest>(x, top, s.outer, s.row, nullptr);
+  });
 }
 }  // namespace
 
@@ -94,6 +107,12 @@ int main() {
     take<int32_t, true>({1, 400, 1}, 1, numbers, 64);
     take<int64_t, false>({1, 333, 1}, 100, numbers, 256);
     take<int64_t, true>({1, 100, 1}, 90, numbers, 128);
+    take_few_of<float, true>({6, 40, 1}, 1, numbers, Read::Values);
+    take_few_of<float, false>({2, 1100, 1}, 16, numbers);
+    take_few_of<double, true>({3, 300, 1}, 4, numbers, Read::Places);
+    take_few_of<double, false>({5, 33, 1}, 13, numbers);
+    take_few_of<int32_t, true>({1, 2000, 1}, 3, numbers);
+    take_few_of<int64_t, false>({1, 17, 1}, 9, numbers);
   }
   std::printf(wrong == 0 ? "all are right\n" : "%d are wrong\n", wrong);
 }
@@ -101,7 +120,7 @@ int main() {
 
 TEST(EmulatedRows, AreAsTheirDefinition) {
   expect_all_right({"gopt_launch.h", "row_reference.h"},
-                   {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh"}, kProgram);
+                   {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh"}, kProgram);
 }
 
 }  // namespace

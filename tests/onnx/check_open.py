@@ -47,6 +47,12 @@ for axis, largest, k in ((0, 1, 1), (1, 1, 3), (2, 0, 1)):
     places = f"v{len(nodes)}_places"
     nodes.append(h.make_node("TopK", ["x", constant(np.array([k], np.int64))], [f"v{len(nodes)}_largest", places], axis=axis, largest=largest))
     outputs += [h.make_tensor_value_info(name, kind, None) for name, kind in ((nodes[-1].output[0], T.FLOAT), (places, T.INT64))]
+# As many as there are, but so many at most: as detectors have it. And at least so many.
+extents = node("Concat", [node("Shape", ["x"], start=2), constant(np.array([4], np.int64))], axis=0)
+nodes.append(h.make_node("TopK", ["x", node("ReduceMin", [extents])], ["few", "few_places"], axis=2))
+outputs += [h.make_tensor_value_info("few", T.FLOAT, None), h.make_tensor_value_info("few_places", T.INT64, None)]
+lesser = node("Min", [node("Shape", ["x"], start=0, end=1), constant(np.array([3], np.int64))])
+node("Expand", [constant(np.ones((1, 1), np.float32)), node("Concat", [lesser, node("ReduceMax", [extents])], axis=0)], T.FLOAT)
 node("Hardmax", ["x"], T.FLOAT, axis=-1)
 for axis in (0, -1):
     for exclusive in (0, 1):

@@ -1,6 +1,7 @@
-// What is largest in rows, on its way to the device: by ranks or by digits.
+// What is largest in rows, on its way to the device: few of them, by ranks, or by digits.
 #pragma once
 
+#include "gopt_top_few.cuh"
 #include "gopt_top_rows.cuh"
 
 namespace gopt_runtime {
@@ -10,7 +11,7 @@ namespace rows {
 template <bool is_largest, class T>
 void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t count, cudaStream_t stream) {
   using Order = OrderOf<is_largest, T>;
-  constexpr int64_t kSmallest = 64, kSample = 1024, kMostSamples = 4096, kItem = Items<Order>::kBytes;
+  constexpr int64_t kFewest = 128, kSmallest = 64, kSample = 1024, kMostSamples = 4096, kItem = Items<Order>::kBytes;
   constexpr int64_t kFixed = 4096;  // shared memory that is not the launch's to say
   if (s.outer * count == 0) return;
   int device = 0, most_bytes = 0;
@@ -18,6 +19,7 @@ void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t
   cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   const int64_t most_room = (most_bytes - kFixed) / kItem;
   const Top<T> top{values, places, count};
+  if (count <= kMostFew && s.row > kFewest) return take_first_few<is_largest>(x, top, s.outer, s.row, stream);
   int64_t room = kSmallest;
   while (room < count) room *= 2;
   if (s.row <= kRankThreads || room > most_room) {
