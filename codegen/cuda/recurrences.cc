@@ -1,17 +1,23 @@
 #include "recurrences.h"
 
+#include <algorithm>
+
 #include "../buffers.h"
 #include "../recurrence_operands.h"
 
 namespace gopt::codegen {
 namespace {
 
-// Fours of the depth that a lane has in registers (runtime/gopt_recurrence.cuh), which are all of as many as four.
+// Fours of the depth that a lane has in registers (runtime/gopt_recurrence.cuh), which are all of as many as eight.
 int64_t held_fours(int64_t hidden) {
-  constexpr int64_t kOfLanes = 128, kMost = 4;
-  int64_t held = 1;
-  while (held < kMost && held * kOfLanes < hidden) held *= 2;
-  return held;
+  constexpr int64_t kOfLanes = 128, kMost = 8;
+  return std::min(kMost, (hidden + kOfLanes - 1) / kOfLanes);
+}
+
+// Whether weights and states may be rounded to halves, by which several sequences are multiplied on the tensor cores.
+// What Relu gives may be beyond their range.
+bool may_round(const Plan& plan, const Recurrence& recurrence, int64_t batch) {
+  return plan.target.precision != Precision::Fp32 && batch > 1 && recurrence.cell != Recurrence::Cell::Relu;
 }
 
 }  // namespace
@@ -31,6 +37,7 @@ PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t nu
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + to_string(r.cell) + ", " +
                  std::to_string(held_fours(weights[2])) +
+                 (may_round(plan, r, sums[1]) ? ", true" : ", false") +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
                  std::to_string(sums[0]) + ", " + std::to_string(sums[1]) + ", " + std::to_string(weights[0]) + ", " +
                  std::to_string(weights[2]) + (r.is_reversed ? ", true" : ", false") +

@@ -51,7 +51,7 @@ __host__ __device__ constexpr int inputs_of(const Division& by) {
 // Stores what a warp has made into all blocks of the cluster, two to the power of `log_blocks`: of the units from
 // `unit` on, which as many lanes each have made, the sequences, as many as four at once. `next`, `barrier`: in this
 // block.
-template <int units, int rows>
+template <int units, class Products, int rows = Products::rows>
 __device__ __forceinline__ void send_to_all(const float (&made)[kRowsOfLane<rows>], int lane, int log_blocks,
                                             const float* next, const uint64_t* barrier, int unit, int last_unit) {
   constexpr int together = lesser(rows, 4), lanes_of_unit = kLanes / units;
@@ -69,7 +69,7 @@ __device__ __forceinline__ void send_to_all(const float (&made)[kRowsOfLane<rows
       own[i] = __shfl_sync(~0u, rows <= kLanesOfColumn || i % 2 == 0 ? made[0] : made[kRowsOfLane<rows> - 1], from);
     }
     if (piece >= pieces || own_unit >= last_unit) continue;
-    const unsigned to = tiles::address_in(block, next) + 4 * place_of<rows>(own_unit, first_row),
+    const unsigned to = tiles::address_in(block, next) + 4 * Products::place(own_unit, first_row),
                    at = tiles::address_in(block, barrier);
     if constexpr (together == 4)
       tiles::send(to, float4{own[0], own[1], own[2], own[3]}, at);
@@ -82,12 +82,13 @@ __device__ __forceinline__ void send_to_all(const float (&made)[kRowsOfLane<rows
 #endif
 
 // `held`: fours of a lane's first columns that are in registers.
-template <Cell cell, int rows, int held, bool is_one_turn>
+template <Cell cell, class Products, int held, bool is_one_turn>
 __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, const Division by) {
   extern __shared__ __align__(128) char shared[];
   float4* const room = reinterpret_cast<float4*>(shared + kBarrierBytes);
+  using Weights = typename Products::Weights;
   constexpr int gates = kGates<cell>, units_of_warp = kUnitsOfWarp<gates>, units_at_once = kUnitsAtOnce<gates>,
-                columns = units_of_warp * gates, rows_of_lane = kRowsOfLane<rows>;
+                rows = Products::rows, pieces = Products::kPieces, rows_of_lane = kRowsOfLane<rows>;
   const int turns = is_one_turn ? 1 : by.turns;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanes, hidden = call.hidden,
             gate = gates == 1 ? 0 : lane / kLanesOfColumn % 4,
@@ -103,9 +104,9 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   const bool has_gate = lane == lane_of_row && gate < gates, has_unit = has_gate && gate == 0;
   const bool is_backwards = call.is_reversed || direction == 1;
   const int in_registers = lesser(by.fours, held), depth = 4 * kLanes * (by.fours + held - in_registers),
-            states_size = rows * depth;
-  float4* const kept = room + thread;  // one of each thread, then the next of each
-  float* const cells = reinterpret_cast<float*>(room + by.kept * columns * kThreads) + thread;  // likewise
+            states_size = static_cast<int>(Products::count_of_states(depth));
+  auto* const kept = reinterpret_cast<typename Products::Piece*>(room) + thread;  // one of each thread, then the next of each
+  float* const cells = reinterpret_cast<float*>(room + by.kept * pieces * kThreads) + thread;  // likewise
   float* const inputs = cells + cells_of<cell, rows>(turns);                                    // likewise
   float* const states = inputs - thread + inputs_of<rows>(by);                                  // of two steps in turn
   const auto cell_of = [&](int turn, int i) -> float& { return cells[(turn * rows_of_lane + i) * kThreads]; };
@@ -114,8 +115,8 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   };
   // The number of a four among those that are not in registers.
   const auto number_of = [&](int turn, int j) { return turn * by.fours + j - in_registers; };
-  const auto load = [&](int turn, int j, float4(&weights)[columns]) {
-    load_weights<gates>(call, direction, j * kLanes + lane, first_of_warp + turn * units_at_once, weights);
+  const auto load = [&](int turn, int j, Weights& weights) {
+    Products::load(call, direction, j, first_of_warp + turn * units_at_once, weights);
   };
   const auto state_of = [&](int unit, int i) {
     return (static_cast<int64_t>(direction) * call.batch + row + i) * hidden + unit;
@@ -123,20 +124,20 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 
   gopt_let_next_begin();
   if (!call.has_fixed_weights) gopt_wait();
-  float4 own[held][columns];
+  Weights own[held];
 #pragma unroll
   for (int j = 0; j < held; j++) load(0, j, own[j]);
   for (int number = 0; number < by.kept; number++) {
-    float4 weights[columns];
+    Weights weights;
     load((number + in_registers) / by.fours, (number + in_registers) % by.fours, weights);
 #pragma unroll
-    for (int c = 0; c < columns; c++) kept[(number * columns + c) * kThreads] = weights[c];
+    for (int p = 0; p < pieces; p++) kept[(number * pieces + p) * kThreads] = weights.pieces[p];
   }
   gopt_wait();
-  for (int i = thread; i < 2 * states_size; i += kThreads) {
-    const int unit = i % depth, among = i / depth % rows, of = first_row + among;
-    const bool is_there = i < states_size && unit < hidden && of < call.batch;
-    states[i / states_size * states_size + place_of<rows>(unit, among)] =
+  for (int i = thread; i < 2 * rows * depth; i += kThreads) {
+    const int unit = i % depth, among = i / depth % rows, of = first_row + among, step = i / depth / rows;
+    const bool is_there = step == 0 && unit < hidden && of < call.batch;
+    states[step * states_size + Products::place(unit, among)] =
         is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0;
   }
   if (cell == Cell::Lstm)
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #pragma unroll
   for (int i = 0; i < rows_of_lane; i++)
     own_steps[i] = call.lengths && row + i < call.batch ? call.lengths[row + i] : call.steps;
-  // States that other blocks have written for the step before, four lines at once: hidden sizes are multiples of four
+  // States that other blocks have written for the step before, four fours at once: hidden sizes are multiples of four
   // there. A sequence that has ended keeps its own.
   const auto gather_states = [&](int k) {
     const int step = is_backwards ? call.steps - k : k - 1, lines = lesser(rows, call.batch - first_row);
@@ -211,29 +212,39 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     float* const to = states + k % 2 * states_size;
     const float* const before = states + (k - 1) % 2 * states_size;
     constexpr int together = lesser(rows, 4);
-#pragma unroll 1
-    for (int first = 0; first < lines; first += together)
-#pragma unroll 1
-      for (int unit = 4 * thread; unit < hidden; unit += 4 * kThreads) {
-        const float* const at = from + static_cast<int64_t>(first) * hidden + unit;
-        float4 fours[together];
+    const auto gather = [&](const auto& line_of, const auto& unit_of) {
+      float4 fours[together];
+      const auto is_there = [&](int i) { return line_of(i) < lines && unit_of(i) < hidden; };
+      const auto read = [&](int i) { return tiles::read_anew(from + static_cast<int64_t>(line_of(i)) * hidden + unit_of(i)); };
 #pragma unroll
-        for (int i = 0; i < together; i++)
-          if (first + i < lines) fours[i] = tiles::read_anew(at + i * hidden);
+      for (int i = 0; i < together; i++)
+        if (is_there(i)) fours[i] = read(i);
 #pragma unroll
-        for (int i = 0; i < together; i++) {
-          const int line = first + i;
-          if (line >= lines) continue;
-          while (!is_written(fours[i])) fours[i] = tiles::read_anew(at + i * hidden);
-          const bool has_ended = call.lengths && step >= call.lengths[first_row + line];
-          const float four[4] = {fours[i].x, fours[i].y, fours[i].z, fours[i].w};
+      for (int i = 0; i < together; i++) {
+        if (!is_there(i)) continue;
+        while (!is_written(fours[i])) fours[i] = read(i);
+        const bool has_ended = call.lengths && step >= call.lengths[first_row + line_of(i)];
+        const float four[4] = {fours[i].x, fours[i].y, fours[i].z, fours[i].w};
 #pragma unroll
-          for (int e = 0; e < 4; e++) {
-            const int place = place_of<rows>(unit + e, line);
-            to[place] = has_ended ? before[place] : four[e];
-          }
+        for (int e = 0; e < 4; e++) {
+          const int place = Products::place(unit_of(i) + e, line_of(i));
+          to[place] = has_ended ? before[place] : four[e];
         }
       }
+    };
+    // Threads beside each other store into different banks.
+    if constexpr (Products::kHasRowsTogether) {
+      constexpr int apart = 4 * kThreads / rows;
+#pragma unroll 1
+      for (int unit = 4 * (thread / rows); unit < hidden; unit += together * apart)
+        gather([&](int) { return thread % rows; }, [&](int i) { return unit + i * apart; });
+    } else {
+#pragma unroll 1
+      for (int first = 0; first < lines; first += together)
+#pragma unroll 1
+        for (int unit = 4 * thread; unit < hidden; unit += 4 * kThreads)
+          gather([&](int i) { return first + i; }, [&](int) { return unit; });
+    }
   };
 #pragma unroll 1
   for (int k = 0; k < kAhead; k++) fetch_inputs(k);
@@ -267,27 +278,26 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         x[i] = !has_input    ? 0
                : by.is_ahead ? input_of(k, turn, i)
                              : input[turn * units_at_once + i * line - (kAhead + 1) * next_input];
-        before[i] = is_there ? now[place_of<rows>(unit, row_of_lane + i)] : 0;
+        before[i] = is_there ? now[Products::place(unit, row_of_lane + i)] : 0;
       }
-      float sums[kColumns][rows] = {};
-      const float4* const fours = reinterpret_cast<const float4*>(now) + lane;
+      typename Products::Sums sums;
       if (turn == 0) {
 #pragma unroll
-        for (int j = 0; j < held; j++) add_products<gates, rows>(sums, own[j], fours + j * rows * kLanes);
+        for (int j = 0; j < held; j++) Products::add(sums, own[j], now, j, lane);
       }
 #pragma unroll 1
       for (int j = turn == 0 ? held : 0; j < by.fours; j++) {
-        float4 weights[columns];
+        Weights weights;
         if (const int number = number_of(turn, j); number < by.kept) {
 #pragma unroll
-          for (int c = 0; c < columns; c++) weights[c] = kept[(number * columns + c) * kThreads];
+          for (int p = 0; p < pieces; p++) weights.pieces[p] = kept[(number * pieces + p) * kThreads];
         } else {
           load(turn, j, weights);
         }
-        add_products<gates, rows>(sums, weights, fours + j * rows * kLanes);
+        Products::add(sums, weights, now, j, lane);
       }
       float s[rows_of_lane], made[rows_of_lane], cell_states[rows_of_lane];
-      sum_over_lanes<rows>(sums, lane, s);
+      Products::finish(sums, lane, s);
       const float* const peepholes =
           cell == Cell::Lstm && call.peepholes ? call.peepholes + direction * 3 * hidden + unit : nullptr;
       bool is_running[rows_of_lane];
@@ -301,14 +311,14 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       }
 #if __CUDA_ARCH__ >= 900
       if (is_cluster)
-        send_to_all<units_of_warp, rows>(made, lane, log_blocks, next, barriers + (k + 1) % 2, first, last_unit);
+        send_to_all<units_of_warp, Products>(made, lane, log_blocks, next, barriers + (k + 1) % 2, first, last_unit);
       const bool stores_itself = !is_cluster && (!by.is_across || k + 1 == call.steps);  // else they are gathered
 #else
       constexpr bool stores_itself = true;
 #endif
 #pragma unroll
       for (int i = 0; i < rows_of_lane; i++) {
-        if (stores_itself && has_unit && is_there) next[place_of<rows>(unit, row_of_lane + i)] = made[i];
+        if (stores_itself && has_unit && is_there) next[Products::place(unit, row_of_lane + i)] = made[i];
         if (cell == Cell::Lstm && is_running[i]) cell_of(turn, i) = cell_states[i];
         if (!result || !has_unit || !is_there || row + i >= call.batch) continue;
         float* const to = result + turn * units_at_once + i * hidden;
@@ -331,23 +341,25 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     for (int i = 0; i < rows_of_lane; i++)
       if (const int unit = first_unit + turn * units_at_once; unit < last_unit && row + i < call.batch) {
         if (call.last)
-          call.last[state_of(unit, i)] = states[call.steps % 2 * states_size + place_of<rows>(unit, row_of_lane + i)];
+          call.last[state_of(unit, i)] = states[call.steps % 2 * states_size + Products::place(unit, row_of_lane + i)];
         if (cell == Cell::Lstm && call.last_cell) call.last_cell[state_of(unit, i)] = cell_of(turn, i);
       }
 }
 
 // A block's shared memory without weights, and what one four of all threads' weights takes of it.
-template <Cell cell, int rows, int held>
+template <Cell cell, class Products, int held>
 constexpr int64_t bytes_without_weights(const Division& by) {
+  constexpr int rows = Products::rows;
   const int64_t fours = by.fours + held - lesser(by.fours, held);
-  return kBarrierBytes + 4 * (cells_of<cell, rows>(by.turns) + inputs_of<rows>(by) + 2 * rows * 4 * kLanes * fours);
+  return kBarrierBytes + 4 * (cells_of<cell, rows>(by.turns) + inputs_of<rows>(by) +
+                              2 * Products::count_of_states(4 * kLanes * fours));
 }
-template <Cell cell>
-constexpr int64_t kBytesOfFour = 16LL * kUnitsOfWarp<kGates<cell>>* kGates<cell>* kThreads;
+template <class Products>
+constexpr int64_t kBytesOfFour = 16LL * Products::kPieces * kThreads;
 
 // Of units among so many blocks, where shared memory holds as many weights as go into so many bytes; less than zero
 // kept: not even the rest goes in.
-template <Cell cell, int rows, int held>
+template <Cell cell, class Products, int held>
 Division divide(int hidden, int blocks, bool is_across, int64_t most_bytes) {
   constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>;
   Division by{};
@@ -356,17 +368,17 @@ Division divide(int hidden, int blocks, bool is_across, int64_t most_bytes) {
   by.turns = (by.units + units_at_once - 1) / units_at_once;
   by.fours = (hidden + 4 * kLanes - 1) / (4 * kLanes);
   by.is_ahead = true;
-  by.is_ahead = bytes_without_weights<cell, rows, held>(by) <= most_bytes;
-  const int64_t left = most_bytes - bytes_without_weights<cell, rows, held>(by);
+  by.is_ahead = bytes_without_weights<cell, Products, held>(by) <= most_bytes;
+  const int64_t left = most_bytes - bytes_without_weights<cell, Products, held>(by);
   by.kept =
-      left < 0 ? -1 : lesser(by.turns * by.fours - lesser(by.fours, held), static_cast<int>(left / kBytesOfFour<cell>));
+      left < 0 ? -1 : lesser(by.turns * by.fours - lesser(by.fours, held), static_cast<int>(left / kBytesOfFour<Products>));
   return by;
 }
 
 // Of a block's shared memory.
-template <Cell cell, int rows, int held>
+template <Cell cell, class Products, int held>
 int64_t room_bytes(const Division& by) {
-  return bytes_without_weights<cell, rows, held>(by) + by.kept * kBytesOfFour<cell>;
+  return bytes_without_weights<cell, Products, held>(by) + by.kept * kBytesOfFour<Products>;
 }
 
 }  // namespace recurrences

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "gopt_recurrence.cuh"
+#include "gopt_recurrence_halves.cuh"
 
 namespace gopt_runtime {
 namespace recurrences {
@@ -42,24 +43,24 @@ struct Choice {
 
 // What a step takes, about (H200): until states have come from other blocks; each turn a chain of functions, and
 // products of states, and of weights that are not in registers.
-inline double cycles_of_step(const Division& by, int rows, int held, int units_at_once, int blocks) {
+inline double cycles_of_step(const Division& by, int rows, bool is_of_tiles, int held, int units_at_once, int blocks) {
   constexpr double kAlone = 200, kInCluster = 500, kOfBlock = 10, kAcross = 2400, kOfLine = 100, kOfTurn = 300,
-                   kOfRow = 60, kOfProducts = 150, kFromShared = 900, kFromMemory = 1200;
+                   kOfRow = 60, kOfProducts = 150, kOfTiles = 260, kFromShared = 900, kFromMemory = 1200;
   const int all = by.turns * by.fours, from_memory = all - lesser(by.fours, held) - by.kept;
   const double share = by.turns > 1 ? 1.0 : static_cast<double>(by.units) / units_at_once;  // of the warps
   const double until_states = by.is_across ? kAcross + kOfLine * rows
                               : blocks > 1 ? kInCluster + kOfBlock * blocks
                                            : kAlone;
-  return until_states + by.turns * (kOfTurn + kOfRow * rows) + kOfProducts * all * rows * share +
-         by.kept * kFromShared + from_memory * kFromMemory;
+  return until_states + by.turns * (kOfTurn + kOfRow * rows) +
+         (is_of_tiles ? kOfTiles : kOfProducts * rows) * all * share + by.kept * kFromShared + from_memory * kFromMemory;
 }
 
 // Takes the kernel for so many sequences a cluster where it is expected to be faster.
-template <Cell cell, int most_held, int rows>
+template <Cell cell, int most_held, class Products>
 void consider(const Call& call, int most_bytes, int multiprocessors, Choice& best) {
-  constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>, held = lesser(most_held, rows > 4 ? 2 : 4);
-  const void* const kernels[] = {reinterpret_cast<const void*>(&take_all_steps<cell, rows, held, false>),
-                                 reinterpret_cast<const void*>(&take_all_steps<cell, rows, held, true>)};
+  constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>, held = lesser(most_held, Products::kMostHeld), rows = Products::rows;
+  const void* const kernels[] = {reinterpret_cast<const void*>(&take_all_steps<cell, Products, held, false>),
+                                 reinterpret_cast<const void*>(&take_all_steps<cell, Products, held, true>)};
   int most_blocks = 1;
   for (const void* kernel : kernels) {
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes);
@@ -67,16 +68,16 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
   }
   const int groups = call.directions * ((call.batch + rows - 1) / rows);
   const auto take = [&](int blocks, bool is_across) {
-    const Division by = divide<cell, rows, held>(call.hidden, blocks, is_across, most_bytes);
+    const Division by = divide<cell, Products, held>(call.hidden, blocks, is_across, most_bytes);
     if (by.kept < 0 || (blocks - 1) * by.units >= call.hidden) return;  // each has to have units
     const void* const kernel = kernels[by.turns == 1];
-    const auto bytes = static_cast<int>(room_bytes<cell, rows, held>(by));
+    const auto bytes = static_cast<int>(room_bytes<cell, Products, held>(by));
     const int at_once = is_across     ? multiprocessors * blocks_at_once(kernel, bytes) / blocks
                         : blocks == 1 ? multiprocessors
                                       : clusters_at_once(kernel, blocks, bytes);
     if (at_once == 0 || (is_across && at_once < groups)) return;
     const int rounds = (groups + at_once - 1) / at_once;
-    const double cycles = rounds * cycles_of_step(by, rows, held, units_at_once, blocks);
+    const double cycles = rounds * cycles_of_step(by, rows, Products::kIsOfTiles, held, units_at_once, blocks);
     if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
   };
   for (int blocks = 1; blocks <= most_blocks; blocks *= 2) take(blocks, false);
@@ -91,8 +92,8 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
 }
 
 // Errors are found by cudaGetLastError after all launches. Throws where the device's shared memory is too little for
-// the states.
-template <Cell cell, int held>
+// the states. `may_round`: weights and states to halves.
+template <Cell cell, int held, bool may_round>
 void launch(Call call, cudaStream_t stream) {
   if (call.batch == 0 || cudaPeekAtLastError() != cudaSuccess) return;  // what is asked below could hide an error
   int device = 0, most_bytes = 0, multiprocessors = 1;
@@ -100,10 +101,11 @@ void launch(Call call, cudaStream_t stream) {
   cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   Choice choice;
-  consider<cell, held, 1>(call, most_bytes, multiprocessors, choice);
-  if (call.batch > 1) consider<cell, held, 2>(call, most_bytes, multiprocessors, choice);
-  if (call.batch > 2) consider<cell, held, 4>(call, most_bytes, multiprocessors, choice);
-  if (call.batch > 4) consider<cell, held, 8>(call, most_bytes, multiprocessors, choice);
+  consider<cell, held, InFloats<cell, 1>>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 1) consider<cell, held, InFloats<cell, 2>>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 2) consider<cell, held, InFloats<cell, 4>>(call, most_bytes, multiprocessors, choice);
+  if (call.batch > 4) consider<cell, held, InFloats<cell, 8>>(call, most_bytes, multiprocessors, choice);
+  if constexpr (may_round) consider<cell, held, InHalves<cell>>(call, most_bytes, multiprocessors, choice);
   if (!choice.kernel) throw std::runtime_error("a recurrence's states are too large for the device's shared memory");
   void* passed[] = {&call, &choice.by};
   const bool is_across = choice.by.is_across;

@@ -133,6 +133,37 @@ __device__ __forceinline__ void sum_over_lanes(float (&sums)[kColumns][rows], in
   for (int i = 0; i < kRowsOfLane<rows>; i++) own[i] = left[i];
 }
 
+// Products in floats, of `sequences`. Of what a lane has of a warp's weights, a four of the depth is so many pieces of
+// 16 bytes.
+template <Cell cell, int sequences>
+struct InFloats {
+  static constexpr int rows = sequences, gates = kGates<cell>, kPieces = kUnitsOfWarp<gates> * gates;
+  static constexpr int kMostHeld = rows > 4 ? 2 : 4;  // fours of the depth that a lane has registers for
+  static constexpr bool kHasRowsTogether = false;     // a unit's states of all sequences lie together
+  static constexpr bool kIsOfTiles = false;
+  using Piece = float4;
+  struct Weights {
+    Piece pieces[kPieces];
+  };
+  struct Sums {
+    float of_columns[kColumns][rows] = {};
+  };
+
+  static __host__ __device__ constexpr int place(int unit, int row) { return place_of<rows>(unit, row); }
+  static __host__ __device__ constexpr int64_t count_of_states(int64_t depth) { return rows * depth; }
+  static __device__ __forceinline__ void load(const Call& call, int direction, int four, int unit, Weights& to) {
+    load_weights<gates>(call, direction, four * kLanes + static_cast<int>(threadIdx.x) % kLanes, unit, to.pieces);
+  }
+  static __device__ __forceinline__ void add(Sums& sums, const Weights& weights, const float* states, int four,
+                                             int lane) {
+    add_products<gates, rows>(sums.of_columns, weights.pieces,
+                              reinterpret_cast<const float4*>(states) + four * rows * kLanes + lane);
+  }
+  static __device__ __forceinline__ void finish(Sums& sums, int lane, float (&own)[kRowsOfLane<rows>]) {
+    sum_over_lanes<rows>(sums.of_columns, lane, own);
+  }
+};
+
 // To 2e-7, without a branch: what a step waits for is a chain of these.
 __device__ __forceinline__ float logistic_or_tanh(float x, bool is_tanh) {
   constexpr float kOfExp = 1.44269504f;

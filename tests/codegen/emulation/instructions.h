@@ -2,7 +2,8 @@
 // and loads of matrices, by the layouts that PTX gives for them.
 
 struct WarpRegisters {
-  unsigned a[32][4], b[32][2], at[32];
+  float a[32][8], b[32][4];  // numbers of a lane's words
+  unsigned at[32];
 };
 inline WarpRegisters warp_registers[emulation::kMostBlocks][emulation::kMostWarps];
 inline WarpRegisters& own_registers() { return warp_registers[blockIdx.y][threadIdx.x / emulation::kWarp]; }
@@ -17,20 +18,24 @@ struct Fp32;  // of which nothing runs here
 
 struct Half {
   using Stored = gopt_half;
+  static unsigned pair(float low, float high) {
+    const __half_raw first(__float2half_rn(low)), second(__float2half_rn(high));
+    return first.x | static_cast<unsigned>(second.x) << 16;
+  }
   // m16n8k16: of a lane, rows lane / 4 and eight further, columns and depths lane % 4 * 2 and the next.
   static void mma(float* c, const unsigned* a, const unsigned* b) {
     WarpRegisters& warp = own_registers();
     const int lane = static_cast<int>(threadIdx.x % emulation::kWarp);
-    std::memcpy(warp.a[lane], a, sizeof warp.a[lane]);
-    std::memcpy(warp.b[lane], b, sizeof warp.b[lane]);
+    for (int i = 0; i < 8; i++) warp.a[lane][i] = half_of(a[i / 2], i % 2);
+    for (int i = 0; i < 4; i++) warp.b[lane][i] = half_of(b[i / 2], i % 2);
     emulation::wait_for_warp();
     for (int i = 0; i < 4; i++) {
       const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
       double sum = 0;
       for (int k = 0; k < 16; k++) {
         const int among = k % 8 / 2;
-        sum += static_cast<double>(half_of(warp.a[row % 8 * 4 + among][row / 8 + k / 8 * 2], k % 2)) *
-               half_of(warp.b[column * 4 + among][k / 8], k % 2);
+        sum += static_cast<double>(warp.a[row % 8 * 4 + among][row / 8 * 2 + k / 8 * 4 + k % 2]) *
+               warp.b[column * 4 + among][k / 8 * 2 + k % 2];
       }
       c[i] += static_cast<float>(sum);
     }

@@ -96,10 +96,12 @@ inline Results compute(const Case& c, const Operands& o) {
   return r;
 }
 
-// The number of the first that differs by more than sums in floats do; -1: none. A NaN differs.
-inline int64_t first_wrong(const std::vector<float>& got, const std::vector<double>& want) {
+// The number of the first that differs by more than `loss` and what sums in floats do; -1: none. A NaN differs.
+inline int64_t first_wrong(const std::vector<float>& got, const std::vector<double>& want, double loss = 0) {
+  constexpr double kOfFloats = 2e-5;
   for (size_t i = 0; i < want.size(); i++)
-    if (!(std::abs(got[i] - want[i]) <= 2e-5 * std::max(1.0, std::abs(want[i])))) return static_cast<int64_t>(i);
+    if (!(std::abs(got[i] - want[i]) <= (kOfFloats + loss) * std::max(1.0, std::abs(want[i]))))
+      return static_cast<int64_t>(i);
   return -1;
 }
 
