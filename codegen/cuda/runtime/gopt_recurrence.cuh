@@ -37,10 +37,14 @@ __device__ __forceinline__ bool is_written(const float4& four) {
 // Inputs of so many steps are on their way to shared memory while a step is computed.
 constexpr int kAhead = 3;
 
-// In floats, of a block: cell states and inputs.
+// In floats, of a block: cell states, its own units' states where others are less exact, and inputs.
 template <Cell cell, int rows>
 __host__ __device__ constexpr int cells_of(int turns) {
   return cell == Cell::Lstm ? turns * kRowsOfLane<rows> * kThreads : 0;
+}
+template <class Products>
+__host__ __device__ constexpr int own_states_of(int turns) {
+  return Products::kUnitsOfWord > 1 ? turns * kRowsOfLane<Products::rows> * kThreads : 0;
 }
 template <int rows>
 __host__ __device__ constexpr int inputs_of(const Division& by) {
@@ -49,13 +53,17 @@ __host__ __device__ constexpr int inputs_of(const Division& by) {
 
 #if __CUDA_ARCH__ >= 900
 // Stores what a warp has made into all blocks of the cluster, two to the power of `log_blocks`: of the units from
-// `unit` on, which as many lanes each have made, the sequences, as many as four at once. `next`, `barrier`: in this
-// block.
-template <int units, class Products, int rows = Products::rows>
+// `unit` on, which as many lanes each have made, a word of as many as one has, the sequences, as many as four at once.
+// `next`, `barrier`: in this block.
+template <int units_of_warp, class Products, int rows = Products::rows>
 __device__ __forceinline__ void send_to_all(const float (&made)[kRowsOfLane<rows>], int lane, int log_blocks,
                                             const float* next, const uint64_t* barrier, int unit, int last_unit) {
-  constexpr int together = lesser(rows, 4), lanes_of_unit = kLanes / units;
-  const int own_unit = unit + lane / lanes_of_unit, pieces = rows / together << log_blocks;
+  constexpr int units = units_of_warp / Products::kUnitsOfWord, together = lesser(rows, 4),
+                lanes_of_unit = kLanes / units;
+  float words[kRowsOfLane<rows>];
+#pragma unroll
+  for (int i = 0; i < kRowsOfLane<rows>; i++) words[i] = Products::word(made[i]);
+  const int own_unit = unit + lane / lanes_of_unit * Products::kUnitsOfWord, pieces = rows / together << log_blocks;
 #pragma unroll 1
   for (int first = 0; first < pieces; first += lanes_of_unit) {
     const int piece = first + lane % lanes_of_unit, block = piece & ((1 << log_blocks) - 1),
@@ -63,10 +71,10 @@ __device__ __forceinline__ void send_to_all(const float (&made)[kRowsOfLane<rows
     float own[together];
 #pragma unroll
     for (int i = 0; i < together; i++) {
-      own[i] = made[0];  // of one sequence, which all lanes have
+      own[i] = words[0];  // of one sequence, which all lanes have
       if (rows == 1) continue;
       const int from = (lane / lanes_of_unit * lanes_of_unit + (first_row + i) * kLanesOfColumn / rows) % kLanes;
-      own[i] = __shfl_sync(~0u, rows <= kLanesOfColumn || i % 2 == 0 ? made[0] : made[kRowsOfLane<rows> - 1], from);
+      own[i] = __shfl_sync(~0u, rows <= kLanesOfColumn || i % 2 == 0 ? words[0] : words[kRowsOfLane<rows> - 1], from);
     }
     if (piece >= pieces || own_unit >= last_unit) continue;
     const unsigned to = tiles::address_in(block, next) + 4 * Products::place(own_unit, first_row),
@@ -107,9 +115,17 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
             states_size = static_cast<int>(Products::count_of_states(depth));
   auto* const kept = reinterpret_cast<typename Products::Piece*>(room) + thread;  // one of each thread, then the next of each
   float* const cells = reinterpret_cast<float*>(room + by.kept * pieces * kThreads) + thread;  // likewise
-  float* const inputs = cells + cells_of<cell, rows>(turns);                                    // likewise
+  float* const own_states = cells + cells_of<cell, rows>(turns);                                // likewise
+  float* const inputs = own_states + own_states_of<Products>(turns);                            // likewise
   float* const states = inputs - thread + inputs_of<rows>(by);                                  // of two steps in turn
   const auto cell_of = [&](int turn, int i) -> float& { return cells[(turn * rows_of_lane + i) * kThreads]; };
+  // Of the states `now`.
+  const auto own_state_of = [&](const float* now, int turn, int i) {
+    if constexpr (Products::kUnitsOfWord > 1)
+      return own_states[(turn * rows_of_lane + i) * kThreads];
+    else
+      return now[Products::place(first_unit + turn * units_at_once, row_of_lane + i)];
+  };
   const auto input_of = [&](int k, int turn, int i) -> float& {
     return inputs[((k % (kAhead + 1) * turns + turn) * rows_of_lane + i) * kThreads];
   };
@@ -137,18 +153,22 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   for (int i = thread; i < 2 * rows * depth; i += kThreads) {
     const int unit = i % depth, among = i / depth % rows, of = first_row + among, step = i / depth / rows;
     const bool is_there = step == 0 && unit < hidden && of < call.batch;
-    states[step * states_size + Products::place(unit, among)] =
-        is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0;
+    Products::put(
+        states + step * states_size, unit, among,
+        is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0);
   }
-  if (cell == Cell::Lstm)
-    for (int turn = 0; turn < turns; turn++)
-      for (int i = 0; i < rows_of_lane; i++) {
-        const int unit = first_unit + turn * units_at_once;
-        cell_of(turn, i) = row + i < call.batch && unit < last_unit ? call.cell_state[state_of(unit, i)] : 0;
-      }
+  for (int turn = 0; turn < turns; turn++)
+    for (int i = 0; i < rows_of_lane; i++) {
+      const int unit = first_unit + turn * units_at_once;
+      const bool is_there = row + i < call.batch && unit < last_unit;
+      if (cell == Cell::Lstm) cell_of(turn, i) = is_there ? call.cell_state[state_of(unit, i)] : 0;
+      if (Products::kUnitsOfWord > 1)
+        own_states[(turn * rows_of_lane + i) * kThreads] = is_there ? call.state[state_of(unit, i)] : 0;
+    }
 
 #if __CUDA_ARCH__ >= 900
   const bool is_cluster = gridDim.y > 1 && !by.is_across;
+  const int words_of_row = (hidden + Products::kUnitsOfWord - 1) / Products::kUnitsOfWord;
   const int log_blocks = __popc(gridDim.y - 1);
   uint64_t* const barriers = reinterpret_cast<uint64_t*>(shared);  // of each of the two steps
   const auto barrier_of = [&](int k) { return tiles::address_of(barriers + k % 2); };
@@ -157,7 +177,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   // again, nor does its barrier come to its next phase but one. So all blocks have units, and with them their first
   // warps; a warp without would miss a phase, and ends.
   const auto expect_states = [&](int k) {
-    if (thread == 0) tiles::expect_bytes(barrier_of(k), rows * hidden * static_cast<int>(sizeof(float)));
+    if (thread == 0) tiles::expect_bytes(barrier_of(k), rows * words_of_row * static_cast<int>(sizeof(float)));
   };
   // They are in the block's own shared memory, and no cache is before it: wait_for_cluster_at(), of the scope that
   // PTX has for what others store, would empty the first cache each step.
@@ -211,39 +231,31 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         call.result + ((static_cast<int64_t>(step) * call.directions + direction) * call.batch + first_row) * hidden;
     float* const to = states + k % 2 * states_size;
     const float* const before = states + (k - 1) % 2 * states_size;
-    constexpr int together = lesser(rows, 4);
-    const auto gather = [&](const auto& line_of, const auto& unit_of) {
-      float4 fours[together];
-      const auto is_there = [&](int i) { return line_of(i) < lines && unit_of(i) < hidden; };
-      const auto read = [&](int i) { return tiles::read_anew(from + static_cast<int64_t>(line_of(i)) * hidden + unit_of(i)); };
+    // A thread has one line's, several at once, and asks again for all that have not come: one after another they would
+    // each take as long as the first. Threads beside each other store into different banks.
+    constexpr int kAtOnce = lesser(rows, 8), kApart = 4 * kThreads / rows;
+    const int line = thread % rows;
+    if (line >= lines) return;
+    const bool has_ended = call.lengths && step >= call.lengths[first_row + line];
+#pragma unroll 1
+    for (int first = thread / rows * 4; first < hidden; first += kAtOnce * kApart) {
+      float4 fours[kAtOnce];
+      const auto unit = [&](int i) { return first + i * kApart; };
 #pragma unroll
-      for (int i = 0; i < together; i++)
-        if (is_there(i)) fours[i] = read(i);
+      for (int i = 0; i < kAtOnce; i++) fours[i].x = __uint_as_float(unit(i) < hidden ? kUnwritten : 0);
+      bool has_all = false;
+      while (!has_all) {
 #pragma unroll
-      for (int i = 0; i < together; i++) {
-        if (!is_there(i)) continue;
-        while (!is_written(fours[i])) fours[i] = read(i);
-        const bool has_ended = call.lengths && step >= call.lengths[first_row + line_of(i)];
-        const float four[4] = {fours[i].x, fours[i].y, fours[i].z, fours[i].w};
+        for (int i = 0; i < kAtOnce; i++)
+          if (unit(i) < hidden && !is_written(fours[i]))
+            fours[i] = tiles::read_anew(from + static_cast<int64_t>(line) * hidden + unit(i));
+        has_all = true;
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
-          const int place = Products::place(unit_of(i) + e, line_of(i));
-          to[place] = has_ended ? before[place] : four[e];
-        }
+        for (int i = 0; i < kAtOnce; i++) has_all = has_all && (unit(i) >= hidden || is_written(fours[i]));
       }
-    };
-    // Threads beside each other store into different banks.
-    if constexpr (Products::kHasRowsTogether) {
-      constexpr int apart = 4 * kThreads / rows;
-#pragma unroll 1
-      for (int unit = 4 * (thread / rows); unit < hidden; unit += together * apart)
-        gather([&](int) { return thread % rows; }, [&](int i) { return unit + i * apart; });
-    } else {
-#pragma unroll 1
-      for (int first = 0; first < lines; first += together)
-#pragma unroll 1
-        for (int unit = 4 * thread; unit < hidden; unit += 4 * kThreads)
-          gather([&](int i) { return first + i; }, [&](int) { return unit; });
+#pragma unroll
+      for (int i = 0; i < kAtOnce; i++)
+        if (unit(i) < hidden) Products::put_four(to, before, has_ended, unit(i), line, fours[i]);
     }
   };
 #pragma unroll 1
@@ -278,7 +290,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         x[i] = !has_input    ? 0
                : by.is_ahead ? input_of(k, turn, i)
                              : input[turn * units_at_once + i * line - (kAhead + 1) * next_input];
-        before[i] = is_there ? now[Products::place(unit, row_of_lane + i)] : 0;
+        before[i] = is_there ? own_state_of(now, turn, i) : 0;
       }
       typename Products::Sums sums;
       if (turn == 0) {
@@ -318,7 +330,8 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #endif
 #pragma unroll
       for (int i = 0; i < rows_of_lane; i++) {
-        if (stores_itself && has_unit && is_there) next[Products::place(unit, row_of_lane + i)] = made[i];
+        if (stores_itself && has_unit && is_there) Products::put(next, unit, row_of_lane + i, made[i]);
+        if (Products::kUnitsOfWord > 1) own_states[(turn * rows_of_lane + i) * kThreads] = made[i];
         if (cell == Cell::Lstm && is_running[i]) cell_of(turn, i) = cell_states[i];
         if (!result || !has_unit || !is_there || row + i >= call.batch) continue;
         float* const to = result + turn * units_at_once + i * hidden;
@@ -341,7 +354,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
     for (int i = 0; i < rows_of_lane; i++)
       if (const int unit = first_unit + turn * units_at_once; unit < last_unit && row + i < call.batch) {
         if (call.last)
-          call.last[state_of(unit, i)] = states[call.steps % 2 * states_size + Products::place(unit, row_of_lane + i)];
+          call.last[state_of(unit, i)] = own_state_of(states + call.steps % 2 * states_size, turn, i);
         if (cell == Cell::Lstm && call.last_cell) call.last_cell[state_of(unit, i)] = cell_of(turn, i);
       }
 }
@@ -351,7 +364,7 @@ template <Cell cell, class Products, int held>
 constexpr int64_t bytes_without_weights(const Division& by) {
   constexpr int rows = Products::rows;
   const int64_t fours = by.fours + held - lesser(by.fours, held);
-  return kBarrierBytes + 4 * (cells_of<cell, rows>(by.turns) + inputs_of<rows>(by) +
+  return kBarrierBytes + 4 * (cells_of<cell, rows>(by.turns) + own_states_of<Products>(by.turns) + inputs_of<rows>(by) +
                               2 * Products::count_of_states(4 * kLanes * fours));
 }
 template <class Products>
@@ -365,6 +378,7 @@ Division divide(int hidden, int blocks, bool is_across, int64_t most_bytes) {
   Division by{};
   by.is_across = is_across;
   by.units = (hidden + blocks - 1) / blocks;
+  by.units = (by.units + Products::kUnitsOfWord - 1) / Products::kUnitsOfWord * Products::kUnitsOfWord;
   by.turns = (by.units + units_at_once - 1) / units_at_once;
   by.fours = (hidden + 4 * kLanes - 1) / (4 * kLanes);
   by.is_ahead = true;

@@ -41,18 +41,23 @@ struct Choice {
   double cycles = 0;  // of a step, times the rounds in which clusters run
 };
 
-// What a step takes, about (H200): until states have come from other blocks; each turn a chain of functions, and
-// products of states, and of weights that are not in registers.
-inline double cycles_of_step(const Division& by, int rows, bool is_of_tiles, int held, int units_at_once, int blocks) {
-  constexpr double kAlone = 200, kInCluster = 500, kOfBlock = 10, kAcross = 2400, kOfLine = 100, kOfTurn = 300,
-                   kOfRow = 60, kOfProducts = 150, kOfTiles = 260, kFromShared = 900, kFromMemory = 1200;
+// What a step takes, about (H200): until states have come from other blocks, which in memory get into each other's way;
+// each turn a chain of functions, and products of states, and of weights that are not in registers.
+inline double cycles_of_step(const Call& call, const Division& by, int rows, bool is_of_tiles, int held,
+                             int units_at_once, int blocks) {
+  constexpr double kAlone = 200, kInCluster = 500, kOfBlock = 10, kAcross = 1750, kOfState = 0.04, kOfRead = 0.005,
+                   kOfTurn = 500, kOfRow = 158, kOfProducts = 130, kOfTiles = 355, kFromShared = 500,
+                   kFromMemory = 1200, kOfHalves = 0.3;
   const int all = by.turns * by.fours, from_memory = all - lesser(by.fours, held) - by.kept;
-  const double share = by.turns > 1 ? 1.0 : static_cast<double>(by.units) / units_at_once;  // of the warps
-  const double until_states = by.is_across ? kAcross + kOfLine * rows
+  const double share = by.turns > 1 ? 1.0 : static_cast<double>(by.units) / units_at_once,  // of the warps
+      states = static_cast<double>(rows) * call.hidden,
+               of_all = static_cast<double>(blocks) * call.directions * ((call.batch + rows - 1) / rows);
+  const double until_states = by.is_across ? kAcross + states * (kOfState + kOfRead * of_all)
                               : blocks > 1 ? kInCluster + kOfBlock * blocks
                                            : kAlone;
   return until_states + by.turns * (kOfTurn + kOfRow * rows) +
-         (is_of_tiles ? kOfTiles : kOfProducts * rows) * all * share + by.kept * kFromShared + from_memory * kFromMemory;
+         (is_of_tiles ? kOfTiles : kOfProducts * rows) * all * share +
+         (by.kept * kFromShared + from_memory * kFromMemory) * (is_of_tiles ? kOfHalves : 1.0);
 }
 
 // Takes the kernel for so many sequences a cluster where it is expected to be faster.
@@ -77,7 +82,7 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
                                       : clusters_at_once(kernel, blocks, bytes);
     if (at_once == 0 || (is_across && at_once < groups)) return;
     const int rounds = (groups + at_once - 1) / at_once;
-    const double cycles = rounds * cycles_of_step(by, rows, Products::kIsOfTiles, held, units_at_once, blocks);
+    const double cycles = rounds * cycles_of_step(call, by, rows, Products::kIsOfTiles, held, units_at_once, blocks);
     if (!best.kernel || cycles < best.cycles) best = {kernel, rows, blocks, bytes, by, cycles};
   };
   for (int blocks = 1; blocks <= most_blocks; blocks *= 2) take(blocks, false);

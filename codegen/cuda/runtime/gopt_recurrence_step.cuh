@@ -139,8 +139,8 @@ template <Cell cell, int sequences>
 struct InFloats {
   static constexpr int rows = sequences, gates = kGates<cell>, kPieces = kUnitsOfWarp<gates> * gates;
   static constexpr int kMostHeld = rows > 4 ? 2 : 4;  // fours of the depth that a lane has registers for
-  static constexpr bool kHasRowsTogether = false;     // a unit's states of all sequences lie together
   static constexpr bool kIsOfTiles = false;
+  static constexpr int kUnitsOfWord = 1;  // whose states lie in one word
   using Piece = float4;
   struct Weights {
     Piece pieces[kPieces];
@@ -149,8 +149,21 @@ struct InFloats {
     float of_columns[kColumns][rows] = {};
   };
 
+  // States of a step are words; where the first of a unit's is, and how many there are.
   static __host__ __device__ constexpr int place(int unit, int row) { return place_of<rows>(unit, row); }
   static __host__ __device__ constexpr int64_t count_of_states(int64_t depth) { return rows * depth; }
+  static __device__ __forceinline__ void put(float* states, int unit, int row, float state) {
+    states[place(unit, row)] = state;
+  }
+  // Four units', of which the first's number is a multiple of four; or, where a sequence has ended, those it had.
+  static __device__ __forceinline__ void put_four(float* states, const float* before, bool has_ended, int unit, int row,
+                                                  const float4& four) {
+    const float own[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+    for (int e = 0; e < 4; e++) states[place(unit + e, row)] = has_ended ? before[place(unit + e, row)] : own[e];
+  }
+  // What a lane has made, as it is sent.
+  static __device__ __forceinline__ float word(float made) { return made; }
   static __device__ __forceinline__ void load(const Call& call, int direction, int four, int unit, Weights& to) {
     load_weights<gates>(call, direction, four * kLanes + static_cast<int>(threadIdx.x) % kLanes, unit, to.pieces);
   }

@@ -61,7 +61,7 @@ __device__ __forceinline__ Item<Order> first_of_warp(FirstFew<few, Order>& own) 
   return result;
 }
 
-constexpr int kMostFew = 16;
+constexpr int kUsualFew = 4, kMostFew = 16;
 
 // `warps` have a row: one, or all of a block.
 template <bool is_largest, int few, class T>
@@ -113,8 +113,8 @@ void take_first_few(const T* x, const Top<T>& top, int64_t count_of_rows, int64_
   };
   if (top.count == 1)
     launch(&take_few<is_largest, 1, T>);
-  else if (top.count <= 4)
-    launch(&take_few<is_largest, 4, T>);
+  else if (top.count <= kUsualFew)
+    launch(&take_few<is_largest, kUsualFew, T>);
   else
     launch(&take_few<is_largest, kMostFew, T>);
 }

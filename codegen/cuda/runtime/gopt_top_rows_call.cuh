@@ -11,7 +11,7 @@ namespace rows {
 template <bool is_largest, class T>
 void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t count, cudaStream_t stream) {
   using Order = OrderOf<is_largest, T>;
-  constexpr int64_t kFewest = 128, kSmallest = 64, kSample = 1024, kMostSamples = 4096, kItem = Items<Order>::kBytes;
+  constexpr int64_t kFewest = 192, kManyRows = 1024, kSmallest = 64, kSample = 1024, kMostSamples = 4096, kItem = Items<Order>::kBytes;
   constexpr int64_t kFixed = 4096;  // shared memory that is not the launch's to say
   if (s.outer * count == 0) return;
   int device = 0, most_bytes = 0;
@@ -19,7 +19,9 @@ void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t
   cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   const int64_t most_room = (most_bytes - kFixed) / kItem;
   const Top<T> top{values, places, count};
-  if (count <= kMostFew && s.row > kFewest) return take_first_few<is_largest>(x, top, s.outer, s.row, stream);
+  // Where a lane keeps more than four, that takes long, and pays for many rows alone.
+  if (count <= kUsualFew || (count <= kMostFew && s.row > kFewest && s.outer >= kManyRows))
+    return take_first_few<is_largest>(x, top, s.outer, s.row, stream);
   int64_t room = kSmallest;
   while (room < count) room *= 2;
   if (s.row <= kRankThreads || room > most_room) {
