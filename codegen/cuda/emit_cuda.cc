@@ -94,8 +94,8 @@ class CudaEmitter {
       runtime.insert(runtime.end(), {"gopt_recurrence_step.cuh", "gopt_recurrence_halves.cuh", "gopt_recurrence.cuh",
                                      "gopt_recurrence_call.cuh"});
     if (row_functions_.count > 0)
-      runtime.insert(runtime.end(), {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh",
-                                     "gopt_top_rows_call.cuh"});
+      runtime.insert(runtime.end(),
+                     {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh", "gopt_top_rows_call.cuh"});
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if ((!sequences_.empty() || recurrences_.count > 0) && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
     if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");

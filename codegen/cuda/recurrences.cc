@@ -36,8 +36,7 @@ PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t nu
   printed.declaration = head + ";\n";
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + to_string(r.cell) + ", " +
-                 std::to_string(held_fours(weights[2])) +
-                 (may_round(plan, r, sums[1]) ? ", true" : ", false") +
+                 std::to_string(held_fours(weights[2])) + (may_round(plan, r, sums[1]) ? ", true" : ", false") +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
                  std::to_string(sums[0]) + ", " + std::to_string(sums[1]) + ", " + std::to_string(weights[0]) + ", " +
                  std::to_string(weights[2]) + (r.is_reversed ? ", true" : ", false") +

@@ -22,9 +22,7 @@ constexpr int64_t kManyBlocks = 128, kMostBlocks = 8, kFewestElements = 6144;
 constexpr int64_t kSector = 32, kMostBeside = 4;  // bytes that memory gives at once; rows of a block
 constexpr int64_t kThreadsOfReaders = 512;        // of a block whose row is not kept
 
-bool is_number(ElementType type) {
-  return type == ElementType::Float32 || type == ElementType::Int32 || is_half(type);
-}
+bool is_number(ElementType type) { return type == ElementType::Float32 || type == ElementType::Int32 || is_half(type); }
 
 int64_t size_of(const KernelBody& body, int input) {
   return static_cast<int64_t>(size_bytes(body.inputs[static_cast<size_t>(input)]));

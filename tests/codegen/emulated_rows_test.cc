@@ -120,7 +120,8 @@ int main() {
 
 TEST(EmulatedRows, AreAsTheirDefinition) {
   expect_all_right({"gopt_launch.h", "row_reference.h"},
-                   {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh"}, kProgram);
+                   {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh"},
+                   kProgram);
 }
 
 }  // namespace

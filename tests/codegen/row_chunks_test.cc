@@ -92,7 +92,9 @@ std::vector<Row> rows() {
        "input x : f32[5,256]\ninput b : f32[5]\ns = ReduceSum(x) {axes=[-1], keepdims=0}\ny = Sub(b, s)\noutput y = y",
        {"row_in1[2]", "== 0) {"}},
       {"largest", "input x : f16[5,256]\ny = ReduceMax(x) {axes=[-1], keepdims=0}\noutput y = y", {"row_in0[1]"}},
-      {"integers", "input x : i32[5,256]\ny = ReduceMin(x) {axes=[-1], keepdims=0}\noutput y = y", {"gopt_chunk<int32_t, 4> row_in0[2]"}},
+      {"integers",
+       "input x : i32[5,256]\ny = ReduceMin(x) {axes=[-1], keepdims=0}\noutput y = y",
+       {"gopt_chunk<int32_t, 4> row_in0[2]"}},
       // Where the largest is, as code looks for it.
       {"places",
        "input x : f32[1,24576]\ninput m : f32[1,1]\ninput i : i32[24576]\ninput n : i64[1]\nc = Less(x, m)\np = "

@@ -113,11 +113,12 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   const bool is_backwards = call.is_reversed || direction == 1;
   const int in_registers = lesser(by.fours, held), depth = 4 * kLanes * (by.fours + held - in_registers),
             states_size = static_cast<int>(Products::count_of_states(depth));
-  auto* const kept = reinterpret_cast<typename Products::Piece*>(room) + thread;  // one of each thread, then the next of each
+  auto* const kept =
+      reinterpret_cast<typename Products::Piece*>(room) + thread;  // one of each thread, then the next of each
   float* const cells = reinterpret_cast<float*>(room + by.kept * pieces * kThreads) + thread;  // likewise
-  float* const own_states = cells + cells_of<cell, rows>(turns);                                // likewise
-  float* const inputs = own_states + own_states_of<Products>(turns);                            // likewise
-  float* const states = inputs - thread + inputs_of<rows>(by);                                  // of two steps in turn
+  float* const own_states = cells + cells_of<cell, rows>(turns);                               // likewise
+  float* const inputs = own_states + own_states_of<Products>(turns);                           // likewise
+  float* const states = inputs - thread + inputs_of<rows>(by);                                 // of two steps in turn
   const auto cell_of = [&](int turn, int i) -> float& { return cells[(turn * rows_of_lane + i) * kThreads]; };
   // Of the states `now`.
   const auto own_state_of = [&](const float* now, int turn, int i) {
@@ -153,9 +154,8 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   for (int i = thread; i < 2 * rows * depth; i += kThreads) {
     const int unit = i % depth, among = i / depth % rows, of = first_row + among, step = i / depth / rows;
     const bool is_there = step == 0 && unit < hidden && of < call.batch;
-    Products::put(
-        states + step * states_size, unit, among,
-        is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0);
+    Products::put(states + step * states_size, unit, among,
+                  is_there ? call.state[(static_cast<int64_t>(direction) * call.batch + of) * hidden + unit] : 0);
   }
   for (int turn = 0; turn < turns; turn++)
     for (int i = 0; i < rows_of_lane; i++) {
@@ -353,8 +353,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   for (int turn = 0; turn < turns; turn++)
     for (int i = 0; i < rows_of_lane; i++)
       if (const int unit = first_unit + turn * units_at_once; unit < last_unit && row + i < call.batch) {
-        if (call.last)
-          call.last[state_of(unit, i)] = own_state_of(states + call.steps % 2 * states_size, turn, i);
+        if (call.last) call.last[state_of(unit, i)] = own_state_of(states + call.steps % 2 * states_size, turn, i);
         if (cell == Cell::Lstm && call.last_cell) call.last_cell[state_of(unit, i)] = cell_of(turn, i);
       }
 }
@@ -368,7 +367,7 @@ constexpr int64_t bytes_without_weights(const Division& by) {
                               2 * Products::count_of_states(4 * kLanes * fours));
 }
 template <class Products>
-constexpr int64_t kBytesOfFour = 16LL * Products::kPieces * kThreads;
+constexpr int64_t kBytesOfFour = 16LL * Products::kPieces* kThreads;
 
 // Of units among so many blocks, where shared memory holds as many weights as go into so many bytes; less than zero
 // kept: not even the rest goes in.
@@ -384,8 +383,9 @@ Division divide(int hidden, int blocks, bool is_across, int64_t most_bytes) {
   by.is_ahead = true;
   by.is_ahead = bytes_without_weights<cell, Products, held>(by) <= most_bytes;
   const int64_t left = most_bytes - bytes_without_weights<cell, Products, held>(by);
-  by.kept =
-      left < 0 ? -1 : lesser(by.turns * by.fours - lesser(by.fours, held), static_cast<int>(left / kBytesOfFour<Products>));
+  by.kept = left < 0
+                ? -1
+                : lesser(by.turns * by.fours - lesser(by.fours, held), static_cast<int>(left / kBytesOfFour<Products>));
   return by;
 }
 

@@ -63,7 +63,8 @@ inline double cycles_of_step(const Call& call, const Division& by, int rows, boo
 // Takes the kernel for so many sequences a cluster where it is expected to be faster.
 template <Cell cell, int most_held, class Products>
 void consider(const Call& call, int most_bytes, int multiprocessors, Choice& best) {
-  constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>, held = lesser(most_held, Products::kMostHeld), rows = Products::rows;
+  constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>, held = lesser(most_held, Products::kMostHeld),
+                rows = Products::rows;
   const void* const kernels[] = {reinterpret_cast<const void*>(&take_all_steps<cell, Products, held, false>),
                                  reinterpret_cast<const void*>(&take_all_steps<cell, Products, held, true>)};
   int most_blocks = 1;

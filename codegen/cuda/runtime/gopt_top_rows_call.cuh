@@ -11,7 +11,8 @@ namespace rows {
 template <bool is_largest, class T>
 void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t count, cudaStream_t stream) {
   using Order = OrderOf<is_largest, T>;
-  constexpr int64_t kFewest = 192, kManyRows = 1024, kSmallest = 64, kSample = 1024, kMostSamples = 4096, kItem = Items<Order>::kBytes;
+  constexpr int64_t kFewest = 192, kManyRows = 1024, kSmallest = 64, kSample = 1024, kMostSamples = 4096,
+                    kItem = Items<Order>::kBytes;
   constexpr int64_t kFixed = 4096;  // shared memory that is not the launch's to say
   if (s.outer * count == 0) return;
   int device = 0, most_bytes = 0;
