@@ -1,6 +1,7 @@
 #include "recurrences.h"
 
 #include <algorithm>
+#include <array>
 
 #include "../buffers.h"
 #include "../recurrence_operands.h"
@@ -14,10 +15,15 @@ int64_t held_fours(int64_t hidden) {
   return std::min(kMost, (hidden + kOfLanes - 1) / kOfLanes);
 }
 
-// Whether weights and states may be rounded to halves, by which several sequences are multiplied on the tensor cores.
-// What Relu gives may be beyond their range.
-bool may_round(const Plan& plan, const Recurrence& recurrence, int64_t batch) {
-  return plan.target.precision != Precision::Fp32 && batch > 1 && recurrence.cell != Recurrence::Cell::Relu;
+// Whether weights and states may be rounded to halves, by which several sequences are multiplied on the tensor cores:
+// not what Relu gives, nor what a caller gives where a precision has the range of floats.
+bool may_round(const Plan& plan, const Kernel& kernel, int64_t batch) {
+  const Precision precision = plan.target.precision;
+  const bool are_known = std::ranges::all_of(std::array{Recurrence::kWeights, Recurrence::kState}, [&](auto operand) {
+    return locate(plan, operand_buffer(kernel, operand)).place == BufferPlace::Weight;
+  });
+  return precision != Precision::Fp32 && batch > 1 && (precision == Precision::Fp16 || are_known) &&
+         kernel.nodes[0]->opaque->recurrence->cell != Recurrence::Cell::Relu;
 }
 
 }  // namespace
@@ -36,7 +42,7 @@ PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t nu
   printed.declaration = head + ";\n";
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + to_string(r.cell) + ", " +
-                 std::to_string(held_fours(weights[2])) + (may_round(plan, r, sums[1]) ? ", true" : ", false") +
+                 std::to_string(held_fours(weights[2])) + (may_round(plan, kernel, sums[1]) ? ", true" : ", false") +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
                  std::to_string(sums[0]) + ", " + std::to_string(sums[1]) + ", " + std::to_string(weights[0]) + ", " +
                  std::to_string(weights[2]) + (r.is_reversed ? ", true" : ", false") +

@@ -53,6 +53,10 @@ class IntegerWriter {
     const auto quotient = [&](const Index& numerator) -> Result<std::string> {  // truncated
       GOPT_ASSIGN_OR_RETURN(const std::string written, write(numerator));
       GOPT_ASSIGN_OR_RETURN(const std::string denominator, write(a.denominator));
+      // 1 / x, as whether x is 1: ONNX Runtime makes n / x of n * (1 / x), of integers, too.
+      if (numerator == Index(1))
+        return state_.add("Cast", {state_.add("Equal", {denominator, written})}, "",
+                          {{"to", Index(static_cast<int64_t>(ElementType::Int64))}});
       return state_.add("Div", {written, denominator});
     };
     if (is_surely_nonnegative(a.numerator, extents)) return quotient(a.numerator);

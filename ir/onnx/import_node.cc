@@ -204,6 +204,27 @@ std::optional<Attributes> cut_off(const Node& slice, int64_t longest) {
   return is_cut ? std::optional(attributes) : std::nullopt;
 }
 
+// Whether what a range begins and ends with may lie outside its axis, or be counted from the end, which ONNX has by the
+// sign: what is known of lessers and greaters does not say that they are not.
+bool may_be_outside(const Value& input, const Attributes& attributes) {
+  if (!input || !input.type().shape) return false;
+  const Shape& shape = *input.type().shape;
+  const auto given = attributes.find("axes");
+  for (const char* name : {"starts", "ends"}) {
+    const auto own = attributes.find(name);
+    const auto* places = own == attributes.end() ? nullptr : std::get_if<std::vector<Index>>(&own->second);
+    for (size_t k = 0; places && k < places->size(); k++) {
+      if (!has_lesser((*places)[k])) continue;
+      const Index axis =
+          given == attributes.end() ? Index(static_cast<int64_t>(k)) : std::get<std::vector<Index>>(given->second)[k];
+      const int64_t number = axis.constant() + (axis.constant() < 0 ? static_cast<int64_t>(shape.size()) : 0);
+      if (number < 0 || number >= static_cast<int64_t>(shape.size())) return true;
+      if (!is_lesser_of((*places)[k], shape[static_cast<size_t>(number)])) return true;
+    }
+  }
+  return false;
+}
+
 // Shapes that are computed from the input's own are those that ONNX can say in numbers.
 void shorten_shape(const Value& input, Attributes& attributes) {
   const auto zero = attributes.find("allowzero");
@@ -220,6 +241,7 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
   auto attributes = read_attributes(state, view, info);
   Values inputs = view.inputs;
   if (!attributes || !take_input_attributes(state, view, info, inputs, *attributes)) return MaybeValues();
+  if (kind == OpKind::Slice && may_be_outside(inputs[0], *attributes)) return MaybeValues();
   if (kind == OpKind::Reshape && !inputs.empty()) shorten_shape(inputs[0], *attributes);
   if (state.original_types) GOPT_RETURN_IF_ERROR(rebatch_node(state, view, kind, inputs, *attributes));
   auto node = state.builder.add(kind, inputs, *attributes, *outputs, view.node.name(),

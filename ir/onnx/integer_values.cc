@@ -18,6 +18,21 @@ bool is_at_least(const Index& index, int64_t low) {
   return index.constant() >= low && std::all_of(index.terms().begin(), index.terms().end(), positive);
 }
 
+// No extent is so large.
+constexpr int64_t kBeyondExtents = int64_t{1} << 48;
+
+// Of extents and numbers that are not negative, whichever is the lesser.
+std::optional<Index> lesser_of(const Index& a, const Index& b) {
+  if (is_at_least(a - b, 0)) return b;
+  if (is_at_least(b - a, 0)) return a;
+  if (!is_at_least(a, 0) || !is_at_least(b, 0)) return std::nullopt;
+  if (a.is_constant() || b.is_constant()) {
+    const Index &extent = a.is_constant() ? b : a, &number = a.is_constant() ? a : b;
+    return number.constant() >= kBeyondExtents ? extent : lesser(extent, number);
+  }
+  return to_string(a) < to_string(b) ? lesser(a, b) : lesser(b, a);
+}
+
 std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
   const auto x = a.as_constant(), y = b.as_constant();
   int64_t number = 0;  // beyond 64 bits it is none that an extent could be
@@ -36,23 +51,23 @@ std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
       return x && y && *y != 0 ? std::optional<Index>(*x / *y) : std::nullopt;
     case OpKind::Max: {
       if (x && y) return std::max(*x, *y);
-      const auto least = combine(OpKind::Min, a, b);
+      if (x.value_or(0) >= kBeyondExtents || y.value_or(0) >= kBeyondExtents) return std::nullopt;
+      const auto least = lesser_of(a, b);
       return least ? std::optional(a + b - *least) : std::nullopt;
     }
-    case OpKind::Min:
-      if (x && y) return std::min(*x, *y);
-      if (is_at_least(a - b, 0)) return b;
-      if (is_at_least(b - a, 0)) return a;
-      return is_at_least(a, 0) && is_at_least(b, 0) ? std::optional(lesser(a, b)) : std::nullopt;
+    case OpKind::Min: return x && y ? std::optional<Index>(std::min(*x, *y)) : lesser_of(a, b);
     case OpKind::Equal:
       if (x && y) return Index(*x == *y ? 1 : 0);
       if (a == b) return Index(1);
+      if (b == Index(1) && is_at_least(a, 1)) return floor_div(b, a);  // as gopt writes that
       return is_at_least(a - b, 1) || is_at_least(b - a, 1) ? std::optional(Index(0)) : std::nullopt;
     default: return std::nullopt;
   }
 }
 
-std::optional<Entries> reduce(OpKind kind, const Entries& all) {
+// Numbers among them first.
+std::optional<Entries> reduce(OpKind kind, Entries all) {
+  std::stable_partition(all.begin(), all.end(), [](const Index& entry) { return entry.is_constant(); });
   std::optional<Index> result;
   for (const Index& entry : all) {
     result = result ? combine(kind, *result, entry) : std::optional(entry);
@@ -185,6 +200,29 @@ std::optional<int64_t> small_count(const TensorType& type) {
 }
 
 }  // namespace
+
+bool is_lesser_of(const Index& place, const Index& extent) {
+  for (const Index::Term& term : place.terms())
+    for (const AtomId id : term.atoms) {
+      const Atom& reached = atom(id);
+      if (reached.kind != AtomKind::FloorDiv || reached.numerator != Index(1)) continue;
+      const auto inner = (reached.denominator - Index(1)).as_atom();
+      if (!inner || atom(*inner).kind != AtomKind::FloorDiv) continue;
+      const Index a = atom(*inner).denominator - Index(1), b = atom(*inner).numerator;
+      if ((a == extent || b == extent) && place == lesser(a, b)) return true;
+    }
+  return false;
+}
+
+bool has_lesser(const Index& index) {
+  return std::ranges::any_of(index.terms(), [](const Index::Term& term) {
+    return std::ranges::any_of(term.atoms, [](AtomId id) {
+      const Atom& a = atom(id);
+      return a.kind == AtomKind::FloorDiv &&
+             (a.numerator == Index(1) || has_lesser(a.numerator) || has_lesser(a.denominator));
+    });
+  });
+}
 
 Index lesser(const Index& a, const Index& b) {
   const Index is_reached = floor_div(Index(1), Index(1) + floor_div(b, a + Index(1)));

@@ -43,8 +43,8 @@ enum class Read { Both, Values, Places };
 
 // `launch(x, top)` is to find what is largest, with so many bytes of memory.
 template <class T, bool is_largest, class Launch>
-void expect_top(const reference::Rows& s, int count, Numbers numbers, Read read, size_t bytes, const Launch& launch) {
-  const auto x = reference::drawn<T>(s.count(), numbers, seed++);
+void expect_top(const reference::Rows& s, int count, const std::vector<T>& x, Read read, size_t bytes,
+                const Launch& launch) {
   const auto want = reference::top(x, s, count, is_largest);
   std::vector<T> values(want.size());
   std::vector<int64_t> places(want.size(), -1);
@@ -64,7 +64,8 @@ template <class T, bool is_largest>
 void take(const reference::Rows& s, int count, Numbers numbers, int room, Read read = Read::Both) {
   constexpr int64_t kBlock = 96;
   const auto bytes = static_cast<size_t>(room * Items<OrderOf<is_largest, T>>::kBytes);
-  expect_top<T, is_largest>(s, count, numbers, read, bytes, [&](const T* x, const Top<T>& top) {
+  const auto x = reference::drawn<T>(s.count(), numbers, seed++);
+  expect_top<T, is_largest>(s, count, x, read, bytes, [&](const T* x, const Top<T>& top) {
     if (room > 0)
       gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, kBlock, nullptr, x, top, s.row, room, room / 2);
     else
@@ -73,10 +74,19 @@ void take(const reference::Rows& s, int count, Numbers numbers, int room, Read r
   });
 }
 template <class T, bool is_largest>
-void take_few_of(const reference::Rows& s, int count, Numbers numbers, Read read = Read::Both) {
-  expect_top<T, is_largest>(s, count, numbers, read, 0, [&](const T* x, const Top<T>& top) {
+void take_few_of(const reference::Rows& s, int count, const std::vector<T>& x, Read read = Read::Both) {
+  expect_top<T, is_largest>(s, count, x, read, 0, [&](const T* x, const Top<T>& top) {
     take_first_few<is_largest>(x, top, s.outer, s.row, nullptr);
   });
+}
+template <class T, bool is_largest>
+void take_few_of(const reference::Rows& s, int count, Numbers numbers, Read read = Read::Both) {
+  take_few_of<T, is_largest>(s, count, reference::drawn<T>(s.count(), numbers, seed++), read);
+}
+// Rows of what comes after all else alone.
+template <class T, bool is_largest>
+void take_few_of_last(const reference::Rows& s, int count, T last) {
+  take_few_of<T, is_largest>(s, count, std::vector<T>(static_cast<size_t>(s.count()), last));
 }
 }  // namespace
 
@@ -113,7 +123,12 @@ int main() {
     take_few_of<double, false>({5, 33, 1}, 13, numbers);
     take_few_of<int32_t, true>({1, 2000, 1}, 3, numbers);
     take_few_of<int64_t, false>({1, 17, 1}, 9, numbers);
+    take_few_of<float, true>({2, 400, 1}, 5, numbers);
   }
+  take_few_of<float, true>({1, 4700, 1}, 2, Numbers::Equal);
+  take_few_of_last<float, false>({2, 4, 1}, 4, std::numeric_limits<float>::quiet_NaN());
+  take_few_of_last<int32_t, true>({1, 300, 1}, 3, INT32_MIN);
+  take_few_of_last<int64_t, false>({3, 16, 1}, 16, INT64_MAX);
   std::printf(wrong == 0 ? "all are right\n" : "%d are wrong\n", wrong);
 }
 )";

@@ -189,5 +189,36 @@ with tempfile.TemporaryDirectory() as folder:
     few = run(folder, code, {"x": np.zeros(2, np.float32)})
     if few.returncode != 1 or "there are 3 elements to take in a row of extent n" not in few.stderr:
         sys.exit("three of two are not refused: " + few.stderr)
+# Counts that are the lesser or the greater of two, written as ONNX and read again, in ONNX Runtime as it is by default: places counted from the end, or
+# beyond it, which ONNX cuts off; numbers that no extent reaches; the same count in another order.
+counts = {"size": [("Shape", ["x"], "s"), ("Gather", ["s", "zero"], "n")],
+          "filled": [("Min", ["n", "hundred"], "k"), ("ConstantOfShape", ["k"], "y")],
+          "at least": [("Max", ["one", "n"], "k"), ("ConstantOfShape", ["k"], "y")],
+          "tiled": [("Min", ["n", "three"], "k"), ("Concat", ["one", "k"], "r"), ("Tile", ["x", "r"], "y")],
+          "from the end": [("Min", ["n", "three"], "k"), ("Sub", ["zero", "k"], "b"), ("Slice", ["x", "b", "far", "zero"], "y")],
+          "beyond the end": [("Max", ["n", "three"], "k"), ("Slice", ["x", "zero", "k", "zero"], "y")],
+          "of far": [("Min", ["far", "n"], "k"), ("Slice", ["x", "zero", "k", "zero"], "y")],
+          "far or more": [("Add", ["n", "one"], "m"), ("Max", ["m", "far"], "k"), ("Cast", ["k"], "y")],
+          "both orders": [("Concat", ["hundred", "n"], "c"), ("ReduceMin", ["c"], "k"), ("Min", ["n", "hundred"], "l"), ("Slice", ["x", "zero", "k", "zero"], "a"),
+                          ("Slice", ["x", "zero", "l", "zero"], "b"), ("Add", ["a", "b"], "y")]}
+attributes = {"Concat": {"axis": 0}, "Cast": {"to": T.FLOAT}}
+numbers = [nh.from_array(np.array([v], np.int64), k) for k, v in {"zero": 0, "one": 1, "three": 3, "hundred": 100, "far": 2**63 - 1}.items()]
+head = counts.pop("size")
+with tempfile.TemporaryDirectory() as folder:
+    for name, steps in counts.items():
+        made = [h.make_node(op, inputs, [out], **attributes.get(op, {})) for op, inputs, out in head + steps]
+        files = [f"{folder}/{name}_{k}.onnx" for k in range(3)]
+        graph = h.make_graph(made, name, [floats("x", "n", 4)], [h.make_tensor_value_info("y", T.FLOAT, None)], numbers)
+        onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), files[0])
+        for given, to in zip(files, files[1:]):
+            subprocess.run([GOPT, "optimize", given, "-o", to, "--cost", "analytic"], capture_output=True, check=True)
+        sessions = [ort.InferenceSession(file, providers=["CPUExecutionProvider"]) for file in files]
+        for rows in (1, 2, 3, 7, 60, 100, 101):
+            x = {"x": rng.standard_normal((rows, 4)).astype(np.float32)}
+            first, *others = [session.run(None, x)[0] for session in sessions]
+            for k, own in enumerate(others):
+                if own.shape != first.shape or not np.array_equal(own, first):
+                    wrong += 1
+                    print(f"{name}, written {k + 1} times, differs at {rows}: {own.shape} {first.shape}")
 print(f"{len(outputs)} outputs, {wrong} wrong")
 sys.exit(1 if wrong else 0)

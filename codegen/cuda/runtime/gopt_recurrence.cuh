@@ -223,8 +223,8 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #pragma unroll
   for (int i = 0; i < rows_of_lane; i++)
     own_steps[i] = call.lengths && row + i < call.batch ? call.lengths[row + i] : call.steps;
-  // States that other blocks have written for the step before, four fours at once: hidden sizes are multiples of four
-  // there. A sequence that has ended keeps its own.
+  // States that other blocks have written for the step before, several fours at once: hidden sizes are multiples of
+  // four there. A sequence that has ended keeps its own.
   const auto gather_states = [&](int k) {
     const int step = is_backwards ? call.steps - k : k - 1, lines = lesser(rows, call.batch - first_row);
     const float* const from =
@@ -369,6 +369,12 @@ constexpr int64_t bytes_without_weights(const Division& by) {
 template <class Products>
 constexpr int64_t kBytesOfFour = 16LL * Products::kPieces* kThreads;
 
+// So many units, and what is left of the last one's word.
+template <class Products>
+int whole_words(int units) {
+  return (units + Products::kUnitsOfWord - 1) / Products::kUnitsOfWord * Products::kUnitsOfWord;
+}
+
 // Of units among so many blocks, where shared memory holds as many weights as go into so many bytes; less than zero
 // kept: not even the rest goes in.
 template <Cell cell, class Products, int held>
@@ -376,8 +382,7 @@ Division divide(int hidden, int blocks, bool is_across, int64_t most_bytes) {
   constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>;
   Division by{};
   by.is_across = is_across;
-  by.units = (hidden + blocks - 1) / blocks;
-  by.units = (by.units + Products::kUnitsOfWord - 1) / Products::kUnitsOfWord * Products::kUnitsOfWord;
+  by.units = whole_words<Products>((hidden + blocks - 1) / blocks);
   by.turns = (by.units + units_at_once - 1) / units_at_once;
   by.fours = (hidden + 4 * kLanes - 1) / (4 * kLanes);
   by.is_ahead = true;

@@ -57,7 +57,7 @@ inline double cycles_of_step(const Call& call, const Division& by, int rows, boo
                                            : kAlone;
   return until_states + by.turns * (kOfTurn + kOfRow * rows) +
          (is_of_tiles ? kOfTiles : kOfProducts * rows) * all * share +
-         (by.kept * kFromShared + from_memory * kFromMemory) * (is_of_tiles ? kOfHalves : 1.0);
+         by.kept * kFromShared * (is_of_tiles ? kOfHalves : 1.0) + from_memory * kFromMemory;
 }
 
 // Takes the kernel for so many sequences a cluster where it is expected to be faster.
@@ -92,7 +92,7 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
   const bool has_fours = call.hidden % 4 == 0 && reinterpret_cast<uintptr_t>(call.result) % sizeof(float4) == 0;
   if (call.result && has_fours)
     for (int wanted = 16; wanted <= call.hidden / 4; wanted *= 2) {
-      const int units = (call.hidden + wanted - 1) / wanted;
+      const int units = whole_words<Products>((call.hidden + wanted - 1) / wanted);
       take((call.hidden + units - 1) / units, true);
     }
 }

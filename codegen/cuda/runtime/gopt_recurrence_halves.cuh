@@ -31,7 +31,8 @@ struct InHalves {
   static __host__ __device__ constexpr int place(int unit, int row) { return unit / kUnitsOfWord * rows + row; }
   static __host__ __device__ constexpr int64_t count_of_states(int64_t depth) { return depth / kUnitsOfWord * rows; }
   static __device__ __forceinline__ void put(float* states, int unit, int row, float state) {
-    reinterpret_cast<__half*>(states + place(unit, row))[unit % kUnitsOfWord] = __float2half_rn(state);
+    reinterpret_cast<__half*>(states + place(unit, row))[unit % kUnitsOfWord] =
+        __float2half_rn(gopt_within_half(state));
   }
   static __device__ __forceinline__ void put_four(float* states, const float* before, bool has_ended, int unit, int row,
                                                   const float4& four) {
@@ -90,7 +91,10 @@ struct InHalves {
   }
 
  private:
-  static __device__ __forceinline__ unsigned pair(float low, float high) { return tiles::Half::pair(low, high); }
+  // Within their range: an infinity times nothing is no number.
+  static __device__ __forceinline__ unsigned pair(float low, float high) {
+    return tiles::Half::pair(gopt_within_half(low), gopt_within_half(high));
+  }
 };
 
 }  // namespace recurrences

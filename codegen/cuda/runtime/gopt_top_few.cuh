@@ -62,10 +62,13 @@ __device__ __forceinline__ Item<Order> first_of_warp(FirstFew<few, Order>& own) 
 }
 
 constexpr int kUsualFew = 4, kMostFew = 16;
+// Of a block: what is kept is to be in registers.
+template <int few>
+constexpr int kMostThreadsOfFew = few > kUsualFew ? 128 : kTopThreads;
 
 // `warps` have a row: one, or all of a block.
 template <bool is_largest, int few, class T>
-__global__ void __launch_bounds__(kTopThreads)
+__global__ void __launch_bounds__(kMostThreadsOfFew<few>)
     take_few(const T* x, Top<T> top, int64_t count_of_rows, int64_t length, int warps) {
   using Order = OrderOf<is_largest, T>;
   constexpr int kAtOnce = 4;
@@ -92,31 +95,33 @@ __global__ void __launch_bounds__(kTopThreads)
     __syncthreads();
     if (warp > 0) return;
     FirstFew<few, Order> of_lane;
-    if (lane < warps)
 #pragma unroll
-      for (int j = 0; j < few; j++) of_lane.kept[j] = of_warps[lane * few + j];
+    for (int j = 0; j < few; j++)
+      if (lane < warps) of_lane.kept[j] = of_warps[lane * few + j];
     item = first_of_warp(of_lane);
   }
   if (lane < top.count) top.put(row, r, lane, item.place);
 }
 
-// Rows of as many elements as are wanted, `top.count`, or more, of which there may be kMostFew.
+// Rows of as many elements as are wanted, `top.count`, or more, of which there may be kMostFew; places are of 32 bits.
 template <bool is_largest, class T>
 void take_first_few(const T* x, const Top<T>& top, int64_t count_of_rows, int64_t length, cudaStream_t stream) {
-  constexpr int64_t kEach = 256, kMostWarps = 4096, kRowsOfBlock = 4;
-  int warps = 1;
-  while (warps < kTopThreads / 32 && length > kEach * warps && count_of_rows * warps < kMostWarps) warps *= 2;
-  const int64_t blocks = warps > 1 ? count_of_rows : (count_of_rows + kRowsOfBlock - 1) / kRowsOfBlock,
-                threads = 32 * (warps > 1 ? warps : kRowsOfBlock);
-  const auto launch = [&](auto kernel) {
-    launch_kernel(kernel, blocks, threads, stream, x, top, count_of_rows, length, warps);
+  const auto launch = [&](auto most) {
+    constexpr int few = decltype(most)::value;
+    constexpr int64_t kEach = 256, kMostWarps = 4096, kRowsOfBlock = 4;
+    int warps = 1;
+    while (warps < kMostThreadsOfFew<few> / 32 && length > kEach * warps && count_of_rows * warps < kMostWarps)
+      warps *= 2;
+    const int64_t blocks = warps > 1 ? count_of_rows : (count_of_rows + kRowsOfBlock - 1) / kRowsOfBlock,
+                  threads = 32 * (warps > 1 ? warps : kRowsOfBlock);
+    launch_kernel(&take_few<is_largest, few, T>, blocks, threads, stream, x, top, count_of_rows, length, warps);
   };
   if (top.count == 1)
-    launch(&take_few<is_largest, 1, T>);
+    launch(std::integral_constant<int, 1>());
   else if (top.count <= kUsualFew)
-    launch(&take_few<is_largest, kUsualFew, T>);
+    launch(std::integral_constant<int, kUsualFew>());
   else
-    launch(&take_few<is_largest, kMostFew, T>);
+    launch(std::integral_constant<int, kMostFew>());
 }
 
 }  // namespace rows

@@ -21,11 +21,12 @@ void take_top(const T* x, T* values, int64_t* places, const RowSizes& s, int64_t
   const int64_t most_room = (most_bytes - kFixed) / kItem;
   const Top<T> top{values, places, count};
   // Where a lane keeps more than four, that takes long, and pays for many rows alone.
-  if (count <= kUsualFew || (count <= kMostFew && s.row > kFewest && s.outer >= kManyRows))
+  const bool has_places = s.row < UINT32_MAX;  // of 32 bits
+  if (has_places && (count <= kUsualFew || (count <= kMostFew && s.row > kFewest && s.outer >= kManyRows)))
     return take_first_few<is_largest>(x, top, s.outer, s.row, stream);
   int64_t room = kSmallest;
   while (room < count) room *= 2;
-  if (s.row <= kRankThreads || room > most_room) {
+  if (s.row <= kRankThreads || room > most_room || !has_places) {
     const int64_t threads = s.row < kRankThreads ? (s.row + 31) / 32 * 32 : kRankThreads;
     launch_kernel(&rank_rows<is_largest, T>, s.outer * ((s.row + threads - 1) / threads), threads, stream, x, top,
                   s.row);

@@ -125,8 +125,13 @@ class Fiber {
   static constexpr size_t kStack = 256 * 1024;
   // The C library's own: AddressSanitizer's, which knows of no fibers, forgets all of a stack at each switch, and takes
   // half of the time for it.
-  inline static const auto exchange =
-      reinterpret_cast<int (*)(ucontext_t*, const ucontext_t*)>(dlsym(dlopen("libc.so.6", RTLD_LAZY), "swapcontext"));
+  using Exchange = int (*)(ucontext_t*, const ucontext_t*);
+  static Exchange exchange_of_libc() {
+    void* const found = dlsym(dlopen("libc.so.6", RTLD_LAZY), "swapcontext");
+    if (!found) std::puts("no swapcontext in libc.so.6"), std::_Exit(1);
+    return reinterpret_cast<Exchange>(found);
+  }
+  inline static const Exchange exchange = exchange_of_libc();
   inline static Fiber* running_ = nullptr;
   inline static ucontext_t outside_;
   inline static const void* outside_stack_ = nullptr;
