@@ -276,7 +276,7 @@ class KernelPrinter {
 
   CudaKernel finished(const std::string& text, const std::string& before = "") const {
     // A step reads what others of the same launch wrote: nothing says that it does not change.
-    CudaKernel kernel = cuda_kernel(body_, overlaps_ || is_step(), text, before);
+    CudaKernel kernel = cuda_kernel(body_, overlaps_ || is_step(), text, before, constants_);
     kernel.blocks = kernel_.blocks, kernel.threads = kernel_.threads, kernel.cluster = kernel_.cluster;
     return kernel;
   }
@@ -368,12 +368,14 @@ class KernelPrinter {
 
 }  // namespace
 
-CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before) {
-  const std::string restrict = overlaps ? "" : " __restrict__";
+CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before,
+                       const std::set<int>& constants) {
+  const auto restrict = [&](bool is) { return std::string(is && !overlaps ? "* __restrict__ " : "* "); };
   std::string parameters;
   for (size_t i = 0; i < body.inputs.size(); i++)
-    parameters += "const " + storage_name(body.inputs[i]) + "*" + restrict + " in" + std::to_string(i) + ", ";
-  return {parameters + storage_name(body.output) + "*" + restrict + " out", before, text};
+    parameters += "const " + storage_name(body.inputs[i]) + restrict(constants.contains(static_cast<int>(i))) + "in" +
+                  std::to_string(i) + ", ";
+  return {parameters + storage_name(body.output) + restrict(true) + "out", before, text};
 }
 
 std::string CudaKernel::body() const {

@@ -15,7 +15,7 @@ namespace gopt::codegen {
 // One launch. `parameters` and the texts are the kernel's without its name, so that equal kernels can share one
 // function.
 struct CudaKernel {
-  std::string parameters;    // "const float* __restrict__ in0, float* __restrict__ out"
+  std::string parameters;    // "const float* in0, float* __restrict__ out"
   std::string before, text;  // what may be done while the kernel before still runs; and all after that has ended
   int64_t blocks = 1, threads = 256;
   int64_t cluster = 1;  // so many blocks for each of `blocks`, along y
@@ -25,8 +25,11 @@ struct CudaKernel {
   std::string body() const;  // "{...}"
 };
 
-// What all have in common: parameters.
-CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before = "");
+// What all have in common: parameters. Only `constants`, inputs that no kernel writes, are said not to change: what is
+// read of such (ld.global.nc) ptxas moves to before the kernel waits for the one before. That the output is nobody
+// else's is enough for loads to run ahead of stores.
+CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before = "",
+                       const std::set<int>& constants = {});
 constexpr int64_t kMostCudaBlocks = 16384;  // of a grid: loops over it do the rest
 // How many elements loops have together, and their symbols from the number `from` of one, the last loop fastest.
 int64_t cuda_count(const std::vector<Loop>& loops);

@@ -7,14 +7,14 @@
 
 struct gopt_half;
 struct gopt_bfloat16;
-void gopt_kernel_0(const float* __restrict__ in0, gopt_half* __restrict__ out, cudaStream_t stream);
-void gopt_kernel_1(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream);
+void gopt_kernel_0(const float* in0, gopt_half* __restrict__ out, cudaStream_t stream);
+void gopt_kernel_1(const gopt_half* in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream);
 #include "gopt_half.cuh"
 #include "gopt_launch.h"
 #include "gopt_math.cuh"
 #include "kernels.h"
 
-static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __restrict__ in0, gopt_half* __restrict__ out) {
+static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* in0, gopt_half* __restrict__ out) {
   gopt_let_next_begin();
   gopt_wait();
   const float* const all_in0 = in0;
@@ -33,11 +33,11 @@ static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __
   }
 }
 
-void gopt_kernel_0(const float* __restrict__ in0, gopt_half* __restrict__ out, cudaStream_t stream) {
+void gopt_kernel_0(const float* in0, gopt_half* __restrict__ out, cudaStream_t stream) {
   gopt_runtime::launch_kernel(gopt_kernel_0_body, 6, 128, stream, in0, out);
 }
 
-static __global__ void __launch_bounds__(32) gopt_kernel_1_body(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out) {
+static __global__ void __launch_bounds__(32) gopt_kernel_1_body(const gopt_half* in0, const float* __restrict__ in1, float* __restrict__ out) {
   gopt_let_next_begin();
   const int64_t of_thread = threadIdx.x % 32 * 2;
   const float* const all_in1 = in1;
@@ -117,7 +117,7 @@ static __global__ void __launch_bounds__(32) gopt_kernel_1_body(const gopt_half*
   }
 }
 
-void gopt_kernel_1(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream) {
+void gopt_kernel_1(const gopt_half* in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream) {
   gopt_runtime::launch_kernel(gopt_kernel_1_body, 24, 32, stream, in0, in1, out);
 }
 

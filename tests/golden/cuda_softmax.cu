@@ -2,7 +2,7 @@
 #include "gopt_math.cuh"
 #include "kernels.h"
 
-static __global__ void __launch_bounds__(32) gopt_kernel_0_body(const float* __restrict__ in0, float* __restrict__ out) {
+static __global__ void __launch_bounds__(32) gopt_kernel_0_body(const float* in0, float* __restrict__ out) {
   gopt_let_next_begin();
   const int64_t of_thread = threadIdx.x % 32 * 4;
   const float* const all_in0 = in0;
@@ -65,11 +65,11 @@ static __global__ void __launch_bounds__(32) gopt_kernel_0_body(const float* __r
   }
 }
 
-void gopt_kernel_0(const float* __restrict__ in0, float* __restrict__ out, cudaStream_t stream) {
+void gopt_kernel_0(const float* in0, float* __restrict__ out, cudaStream_t stream) {
   gopt_runtime::launch_kernel(gopt_kernel_0_body, 24, 32, stream, in0, out);
 }
 
-static __global__ void __launch_bounds__(256) gopt_kernel_1_body(const float* __restrict__ in0, float* __restrict__ out) {
+static __global__ void __launch_bounds__(256) gopt_kernel_1_body(const float* in0, float* __restrict__ out) {
   gopt_let_next_begin();
   gopt_wait();
   for (uint32_t row = blockIdx.x * (uint32_t)blockDim.x + threadIdx.x; row < 3072; row += gridDim.x * (uint32_t)blockDim.x) {
@@ -82,7 +82,7 @@ static __global__ void __launch_bounds__(256) gopt_kernel_1_body(const float* __
   }
 }
 
-void gopt_kernel_1(const float* __restrict__ in0, float* __restrict__ out, cudaStream_t stream) {
+void gopt_kernel_1(const float* in0, float* __restrict__ out, cudaStream_t stream) {
   gopt_runtime::launch_kernel(gopt_kernel_1_body, 12, 256, stream, in0, out);
 }
 

@@ -123,8 +123,7 @@ __global__ void __launch_bounds__(kRunningThreads) run_rows(const T* x, T* y, in
 
 // Each row is one thread's, in order: where totals of parts of it may leave the range that sums from its begin stay in.
 template <Running how, bool is_reversed, bool is_exclusive, class T>
-__global__ void __launch_bounds__(kRunningThreads)
-    run_in_order(const T* __restrict__ x, T* __restrict__ y, RowSizes s) {
+__global__ void __launch_bounds__(kRunningThreads) run_in_order(const T* x, T* __restrict__ y, RowSizes s) {
   using Sum = typename RunningSum<T>::Type;
   gopt_let_next_begin();
   gopt_wait();
