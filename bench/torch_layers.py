@@ -20,7 +20,7 @@ from onnx import numpy_helper
 import draw_layers
 from check_models import Emitted, difference
 from cuda_check import OnDevice
-from torch_operators import Layer
+from torch_operators import Layer, NoPeer
 from torch_turns import LOSSES, TYPES, graphed, queued_ms, run_command
 
 
@@ -226,6 +226,9 @@ def main():
     for layer, folder in zip([l for l in layers if l[0] not in rows], folders):
         try:
             row = rows[layer[0]] = measure(args, layer, folder.result())
+        except NoPeer as e:
+            print(f"{layer[0]} {layer[2]}: left out: {e}", flush=True)
+            continue
         except Exception as e:  # of any of three programs: the others go on
             failed += 1
             print(f"{layer[0]} {layer[2]}: {e}", flush=True)

@@ -6,6 +6,10 @@ import torch.nn.functional as F
 from onnx import helper, numpy_helper
 
 
+class NoPeer(ValueError):
+    """PyTorch has no function for it."""
+
+
 def both(pads, axes):
     """Whether an axis is padded alike on both sides: (pads for the operator, pads for F.pad before it)."""
     begin, end = pads[:axes], pads[axes:]
@@ -78,12 +82,12 @@ def space_to_depth(a, x):
 
 
 def resize(a, x, roi=None, scales=None, sizes=None):
-    target = [int(math.floor(d * s)) for d, s in zip(x.shape, scales)][2:] if scales else sizes[2:]
+    target = {"scale_factor": list(scales[2:]), "recompute_scale_factor": False} if scales else {"size": sizes[2:]}
     corners = a.get("coordinate_transformation_mode", "half_pixel")
     mode = {"nearest": "nearest-exact", "linear": "bilinear", "cubic": "bicubic"}[a.get("mode", "nearest")]
     if corners == "asymmetric" or (mode == "nearest-exact" and corners != "half_pixel"):
-        raise ValueError(f"PyTorch has no interpolation by {corners} coordinates")
-    return F.interpolate(x, size=target, mode=mode, **({} if mode == "nearest-exact" else {"align_corners": corners == "align_corners"}))
+        raise NoPeer(f"PyTorch has no interpolation by {corners} coordinates")
+    return F.interpolate(x, **target, mode=mode, **({} if mode == "nearest-exact" else {"align_corners": corners == "align_corners"}))
 
 
 def reduction(run):
@@ -92,6 +96,8 @@ def reduction(run):
 
 def cumulated(a, x, axis):
     axis = int(np.reshape(axis, -1)[0])
+    if a.get("exclusive", 0):
+        raise NoPeer("PyTorch has no sums that leave out their own element")
     return x.flip(axis).cumsum(axis).flip(axis) if a.get("reverse", 0) else x.cumsum(axis)
 
 
@@ -122,7 +128,6 @@ OPERATORS = {
     "ReduceL2": reduction(lambda x, axes, keep: torch.linalg.vector_norm(x, dim=axes, keepdim=keep)),
     "ReduceLogSumExp": reduction(torch.logsumexp),
     "ReduceSum": reduction(torch.sum),
-    "ReduceL2": reduction(lambda x, axes, keep: torch.linalg.vector_norm(x, 2, axes, keep)),
     "ArgMax": lambda a, x: torch.argmax(x, a.get("axis", 0), bool(a.get("keepdims", 1))),
     "CumSum": cumulated,
     "TopK": lambda a, x, k: torch.topk(x, int(np.reshape(k, -1)[0]), a.get("axis", -1), bool(a.get("largest", 1)), bool(a.get("sorted", 1))),
@@ -242,7 +247,7 @@ class Layer:
             values = dict(zip(self.inputs, tensors), **constants)
             for operator, attributes, given, out in steps:
                 made = operator(attributes, *[values[g] if isinstance(g, str) and g else None if g == "" else g for g in given])
-                values.update(zip(out, made if len(out) > 1 else [made]))
+                values.update(zip(out, made if isinstance(made, tuple) else [made]))
             return values[self.output]
 
         return run

@@ -91,9 +91,11 @@ struct InHalves {
   }
 
  private:
-  // Within their range: an infinity times nothing is no number.
+  // Beyond their range it is the largest, since an infinity times nothing is no number: of a half whose exponent is all
+  // ones, 1 is taken. No number, of which all bits are ones, stays none.
   static __device__ __forceinline__ unsigned pair(float low, float high) {
-    return tiles::Half::pair(gopt_within_half(low), gopt_within_half(high));
+    const unsigned word = tiles::Half::pair(low, high);
+    return word - (((word & 0x7fff7fffu) + 0x04000400u) >> 15 & 0x00010001u);
   }
 };
 
