@@ -215,8 +215,9 @@ bool may_be_outside(const Value& input, const Attributes& attributes) {
     const auto* places = own == attributes.end() ? nullptr : std::get_if<std::vector<Index>>(&own->second);
     for (size_t k = 0; places && k < places->size(); k++) {
       if (!has_lesser((*places)[k])) continue;
-      const Index axis =
-          given == attributes.end() ? Index(static_cast<int64_t>(k)) : std::get<std::vector<Index>>(given->second)[k];
+      const auto* axes = given == attributes.end() ? nullptr : std::get_if<std::vector<Index>>(&given->second);
+      if (axes && k >= axes->size()) return true;
+      const Index axis = axes ? (*axes)[k] : Index(static_cast<int64_t>(k));
       const int64_t number = axis.constant() + (axis.constant() < 0 ? static_cast<int64_t>(shape.size()) : 0);
       if (number < 0 || number >= static_cast<int64_t>(shape.size())) return true;
       if (!is_lesser_of((*places)[k], shape[static_cast<size_t>(number)])) return true;
@@ -241,7 +242,7 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
   auto attributes = read_attributes(state, view, info);
   Values inputs = view.inputs;
   if (!attributes || !take_input_attributes(state, view, info, inputs, *attributes)) return MaybeValues();
-  if (kind == OpKind::Slice && may_be_outside(inputs[0], *attributes)) return MaybeValues();
+  if (kind == OpKind::Slice && !inputs.empty() && may_be_outside(inputs[0], *attributes)) return MaybeValues();
   if (kind == OpKind::Reshape && !inputs.empty()) shorten_shape(inputs[0], *attributes);
   if (state.original_types) GOPT_RETURN_IF_ERROR(rebatch_node(state, view, kind, inputs, *attributes));
   auto node = state.builder.add(kind, inputs, *attributes, *outputs, view.node.name(),

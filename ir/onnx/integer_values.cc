@@ -18,18 +18,23 @@ bool is_at_least(const Index& index, int64_t low) {
   return index.constant() >= low && std::all_of(index.terms().begin(), index.terms().end(), positive);
 }
 
-// No extent is so large.
+// No extent is so large, nor what is computed of some.
 constexpr int64_t kBeyondExtents = int64_t{1} << 48;
+bool is_beyond(const Index& index) {
+  return index.is_constant() && (index.constant() >= kBeyondExtents || index.constant() <= -kBeyondExtents);
+}
 
-// Of extents and numbers that are not negative, whichever is the lesser.
+// Of extents and numbers, whichever is the lesser, where that is known or neither is negative.
 std::optional<Index> lesser_of(const Index& a, const Index& b) {
+  if (is_beyond(a) || is_beyond(b)) {
+    const Index &beyond = is_beyond(a) ? a : b, &other = is_beyond(a) ? b : a;
+    return beyond.constant() > 0 ? std::optional(other) : std::nullopt;
+  }
   if (is_at_least(a - b, 0)) return b;
   if (is_at_least(b - a, 0)) return a;
   if (!is_at_least(a, 0) || !is_at_least(b, 0)) return std::nullopt;
-  if (a.is_constant() || b.is_constant()) {
-    const Index &extent = a.is_constant() ? b : a, &number = a.is_constant() ? a : b;
-    return number.constant() >= kBeyondExtents ? extent : lesser(extent, number);
-  }
+  if (a.is_constant()) return lesser(b, a);
+  if (b.is_constant()) return lesser(a, b);
   return to_string(a) < to_string(b) ? lesser(a, b) : lesser(b, a);
 }
 
@@ -51,7 +56,7 @@ std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
       return x && y && *y != 0 ? std::optional<Index>(*x / *y) : std::nullopt;
     case OpKind::Max: {
       if (x && y) return std::max(*x, *y);
-      if (x.value_or(0) >= kBeyondExtents || y.value_or(0) >= kBeyondExtents) return std::nullopt;
+      if (is_beyond(a) || is_beyond(b)) return std::nullopt;
       const auto least = lesser_of(a, b);
       return least ? std::optional(a + b - *least) : std::nullopt;
     }
