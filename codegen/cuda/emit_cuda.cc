@@ -91,8 +91,8 @@ class CudaEmitter {
     if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_.count > 0)
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});
     if (recurrences_.count > 0)
-      runtime.insert(runtime.end(), {"gopt_recurrence_step.cuh", "gopt_recurrence_halves.cuh", "gopt_recurrence.cuh",
-                                     "gopt_recurrence_call.cuh"});
+      runtime.insert(runtime.end(), {"gopt_recurrence_step.cuh", "gopt_recurrence_division.cuh",
+                                     "gopt_recurrence_halves.cuh", "gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
     if (row_functions_.count > 0)
       runtime.insert(runtime.end(),
                      {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh", "gopt_top_rows_call.cuh"});

@@ -9,6 +9,7 @@
 #include "integer_values.h"
 #include "lowering.h"
 #include "opaque.h"
+#include "ranges.h"
 #include "rebatch.h"
 
 namespace gopt::ir {
@@ -158,72 +159,6 @@ bool has_unwritable_attribute(const Node& node, const OpInfo& info, int64_t opse
     };
     return is_symbolic(attribute.second) && std::none_of(info.onnx_inputs.begin(), info.onnx_inputs.end(), is_input);
   });
-}
-
-// Where a symbolic extent may be smaller than a range or not a multiple of parts, ONNX clamps; the definition does not.
-bool may_clamp(const Node& node) {
-  if (!node.is(OpKind::Slice) && !node.is(OpKind::Split)) return false;
-  const auto types =
-      infer_types(node.op, {node.inputs[0].type()}, node.attributes, static_cast<int>(node.outputs.size()));
-  return !types.ok() || !types->requirements.empty();
-}
-
-// The same range of an axis whose extent is open, cut off where that ends, as ONNX does: x[:, :512] of a sequence of
-// any length. Nothing where there is none of more places than `longest` from the beginning on. Shorter ones, and parts
-// of an image's lines or columns, are taken to be there whole, which code demands: numbers as extents are worth more
-// than sizes at which they are not.
-std::optional<Attributes> cut_off(const Node& slice, int64_t longest) {
-  constexpr size_t kImage = 4, kLines = 2;
-  Attributes attributes = slice.attributes;
-  const Shape& shape = *slice.inputs[0].type().shape;
-  bool is_cut = false;
-  std::vector<Index> axes(std::get<std::vector<Index>>(attributes.at("starts")).size());
-  for (size_t k = 0; k < axes.size(); k++) axes[k] = Index(static_cast<int64_t>(k));
-  if (const auto given = attributes.find("axes"); given != attributes.end())
-    axes = std::get<std::vector<Index>>(given->second);
-  const auto steps = attributes.find("steps");
-  for (size_t k = 0; k < axes.size(); k++) {
-    const int64_t axis = axes[k].constant() + (axes[k].constant() < 0 ? static_cast<int64_t>(shape.size()) : 0);
-    const Index& extent = shape[static_cast<size_t>(axis)];
-    const bool is_of_image = shape.size() >= kImage && static_cast<size_t>(axis) >= kLines;
-    const bool is_forward = steps == attributes.end() || std::get<std::vector<Index>>(steps->second)[k].constant() > 0;
-    const auto place_of = [&](const char* name) -> Index& {
-      return std::get<std::vector<Index>>(attributes.at(name))[k];
-    };
-    const auto is_negative = [&](const char* name) {
-      return place_of(name).is_constant() && place_of(name).constant() < 0;
-    };
-    if (extent.is_constant() || is_of_image || !is_forward || is_negative("starts") || is_negative("ends")) continue;
-    for (const char* name : {"starts", "ends"}) {
-      Index& place = place_of(name);
-      if (!place.is_constant() || place.constant() <= longest || place.constant() >= INT_MAX) continue;
-      place = lesser(extent, place);
-      is_cut = true;
-    }
-  }
-  return is_cut ? std::optional(attributes) : std::nullopt;
-}
-
-// Whether what a range begins and ends with may lie outside its axis, or be counted from the end, which ONNX has by the
-// sign: what is known of lessers and greaters does not say that they are not.
-bool may_be_outside(const Value& input, const Attributes& attributes) {
-  if (!input || !input.type().shape) return false;
-  const Shape& shape = *input.type().shape;
-  const auto given = attributes.find("axes");
-  for (const char* name : {"starts", "ends"}) {
-    const auto own = attributes.find(name);
-    const auto* places = own == attributes.end() ? nullptr : std::get_if<std::vector<Index>>(&own->second);
-    for (size_t k = 0; places && k < places->size(); k++) {
-      if (!has_lesser((*places)[k])) continue;
-      const auto* axes = given == attributes.end() ? nullptr : std::get_if<std::vector<Index>>(&given->second);
-      if (axes && k >= axes->size()) return true;
-      const Index axis = axes ? (*axes)[k] : Index(static_cast<int64_t>(k));
-      const int64_t number = axis.constant() + (axis.constant() < 0 ? static_cast<int64_t>(shape.size()) : 0);
-      if (number < 0 || number >= static_cast<int64_t>(shape.size())) return true;
-      if (!is_lesser_of((*places)[k], shape[static_cast<size_t>(number)])) return true;
-    }
-  }
-  return false;
 }
 
 // Shapes that are computed from the input's own are those that ONNX can say in numbers.

@@ -12,43 +12,16 @@
 #include "gopt_arrivals.cuh"
 #include "gopt_cluster.cuh"
 #include "gopt_launch.h"
-#include "gopt_recurrence_step.cuh"
+#include "gopt_recurrence_division.cuh"
 
 namespace gopt_runtime {
 namespace recurrences {
-
-struct Division {
-  int units, turns;  // of a block
-  int fours;         // of the depth, of a lane
-  bool is_ahead;     // inputs have room in shared memory before their step
-  bool is_across;    // blocks that are no cluster, and meet in memory
-  int kept;  // of all turns' fours after those in registers so many are in shared memory, others stay where they are
-};
-
-constexpr int kBarrierBytes = 128;  // at the begin of a block's shared memory; what follows is aligned to as many
 
 // What results are filled with where blocks meet in them: a NaN that no instruction makes.
 constexpr unsigned kUnwritten = 0xffffffff;
 __device__ __forceinline__ bool is_written(const float4& four) {
   return __float_as_uint(four.x) != kUnwritten && __float_as_uint(four.y) != kUnwritten &&
          __float_as_uint(four.z) != kUnwritten && __float_as_uint(four.w) != kUnwritten;
-}
-
-// Inputs of so many steps are on their way to shared memory while a step is computed.
-constexpr int kAhead = 3;
-
-// In floats, of a block: cell states, its own units' states where others are less exact, and inputs.
-template <Cell cell, int rows>
-__host__ __device__ constexpr int cells_of(int turns) {
-  return cell == Cell::Lstm ? turns * kRowsOfLane<rows> * kThreads : 0;
-}
-template <class Products>
-__host__ __device__ constexpr int own_states_of(int turns) {
-  return Products::kUnitsOfWord > 1 ? turns * kRowsOfLane<Products::rows> * kThreads : 0;
-}
-template <int rows>
-__host__ __device__ constexpr int inputs_of(const Division& by) {
-  return by.is_ahead ? (kAhead + 1) * by.turns * kRowsOfLane<rows> * kThreads : 0;
 }
 
 #if __CUDA_ARCH__ >= 900
@@ -122,7 +95,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
   const auto cell_of = [&](int turn, int i) -> float& { return cells[(turn * rows_of_lane + i) * kThreads]; };
   // Of the states `now`.
   const auto own_state_of = [&](const float* now, int turn, int i) {
-    if constexpr (Products::kUnitsOfWord > 1)
+    if constexpr (Products::kKeepsOwnStates)
       return own_states[(turn * rows_of_lane + i) * kThreads];
     else
       return now[Products::place(first_unit + turn * units_at_once, row_of_lane + i)];
@@ -162,7 +135,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
       const int unit = first_unit + turn * units_at_once;
       const bool is_there = row + i < call.batch && unit < last_unit;
       if (cell == Cell::Lstm) cell_of(turn, i) = is_there ? call.cell_state[state_of(unit, i)] : 0;
-      if (Products::kUnitsOfWord > 1)
+      if (Products::kKeepsOwnStates)
         own_states[(turn * rows_of_lane + i) * kThreads] = is_there ? call.state[state_of(unit, i)] : 0;
     }
 
@@ -331,7 +304,7 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
 #pragma unroll
       for (int i = 0; i < rows_of_lane; i++) {
         if (stores_itself && has_unit && is_there) Products::put(next, unit, row_of_lane + i, made[i]);
-        if (Products::kUnitsOfWord > 1) own_states[(turn * rows_of_lane + i) * kThreads] = made[i];
+        if (Products::kKeepsOwnStates) own_states[(turn * rows_of_lane + i) * kThreads] = made[i];
         if (cell == Cell::Lstm && is_running[i]) cell_of(turn, i) = cell_states[i];
         if (!result || !has_unit || !is_there || row + i >= call.batch) continue;
         float* const to = result + turn * units_at_once + i * hidden;
@@ -356,48 +329,6 @@ __global__ void __launch_bounds__(kThreads) take_all_steps(const Call call, cons
         if (call.last) call.last[state_of(unit, i)] = own_state_of(states + call.steps % 2 * states_size, turn, i);
         if (cell == Cell::Lstm && call.last_cell) call.last_cell[state_of(unit, i)] = cell_of(turn, i);
       }
-}
-
-// A block's shared memory without weights, and what one four of all threads' weights takes of it.
-template <Cell cell, class Products, int held>
-constexpr int64_t bytes_without_weights(const Division& by) {
-  constexpr int rows = Products::rows;
-  const int64_t fours = by.fours + held - lesser(by.fours, held);
-  return kBarrierBytes + 4 * (cells_of<cell, rows>(by.turns) + own_states_of<Products>(by.turns) + inputs_of<rows>(by) +
-                              2 * Products::count_of_states(4 * kLanes * fours));
-}
-template <class Products>
-constexpr int64_t kBytesOfFour = 16LL * Products::kPieces* kThreads;
-
-// So many units, and what is left of the last one's word.
-template <class Products>
-int whole_words(int units) {
-  return (units + Products::kUnitsOfWord - 1) / Products::kUnitsOfWord * Products::kUnitsOfWord;
-}
-
-// Of units among so many blocks, where shared memory holds as many weights as go into so many bytes; less than zero
-// kept: not even the rest goes in.
-template <Cell cell, class Products, int held>
-Division divide(int hidden, int blocks, bool is_across, int64_t most_bytes) {
-  constexpr int units_at_once = kUnitsAtOnce<kGates<cell>>;
-  Division by{};
-  by.is_across = is_across;
-  by.units = whole_words<Products>((hidden + blocks - 1) / blocks);
-  by.turns = (by.units + units_at_once - 1) / units_at_once;
-  by.fours = (hidden + 4 * kLanes - 1) / (4 * kLanes);
-  by.is_ahead = true;
-  by.is_ahead = bytes_without_weights<cell, Products, held>(by) <= most_bytes;
-  const int64_t left = most_bytes - bytes_without_weights<cell, Products, held>(by);
-  by.kept = left < 0
-                ? -1
-                : lesser(by.turns * by.fours - lesser(by.fours, held), static_cast<int>(left / kBytesOfFour<Products>));
-  return by;
-}
-
-// Of a block's shared memory.
-template <Cell cell, class Products, int held>
-int64_t room_bytes(const Division& by) {
-  return bytes_without_weights<cell, Products, held>(by) + by.kept * kBytesOfFour<Products>;
 }
 
 }  // namespace recurrences

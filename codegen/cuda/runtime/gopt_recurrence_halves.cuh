@@ -20,6 +20,7 @@ struct InHalves {
   static constexpr int kMostHeld = 8;
   static constexpr bool kIsOfTiles = true;
   static constexpr int kUnitsOfWord = 2;
+  static constexpr bool kKeepsOwnStates = true;
   using Piece = uint4;
   struct Weights {
     Piece pieces[kPieces];

@@ -140,7 +140,8 @@ struct InFloats {
   static constexpr int rows = sequences, gates = kGates<cell>, kPieces = kUnitsOfWarp<gates> * gates;
   static constexpr int kMostHeld = rows > 4 ? 2 : 4;  // fours of the depth that a lane has registers for
   static constexpr bool kIsOfTiles = false;
-  static constexpr int kUnitsOfWord = 1;  // whose states lie in one word
+  static constexpr int kUnitsOfWord = 1;          // whose states lie in one word
+  static constexpr bool kKeepsOwnStates = false;  // beside these, which are less exact
   using Piece = float4;
   struct Weights {
     Piece pieces[kPieces];
