@@ -1,4 +1,4 @@
-// Calls of the runtime's functions of rows, which have the same names and arguments on every target.
+// Calls of the runtime's functions of rows, which have the same names and first arguments on every target.
 #pragma once
 
 #include <string>

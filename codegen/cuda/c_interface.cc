@@ -24,7 +24,7 @@ void gopt_destroy(gopt_model* model) { delete model; }
 
 constexpr const char* kModel = R"(
 struct gopt_model {
-  gopt_runtime::DeviceBlock weights, arena;
+  gopt_runtime::DeviceBlock weights, arena, scratch;
   gopt_runtime::Ports inputs, outputs;
   gopt_runtime::Library library;
   gopt_runtime::Recording recording;
@@ -32,7 +32,7 @@ struct gopt_model {
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
   gopt_model()
-      : weights(kWeightBytes), arena(kArenaBytes), inputs(sizes(gopt_input_count(), gopt_input)), outputs(sizes(gopt_output_count(), gopt_output)) {}
+      : weights(kWeightBytes), arena(kArenaBytes), scratch(kScratchBytes), inputs(sizes(gopt_input_count(), gopt_input)), outputs(sizes(gopt_output_count(), gopt_output)) {}
 
   static std::vector<size_t> sizes(int count, const gopt_tensor_info* (*info)(int)) {
     std::vector<size_t> bytes;
@@ -105,7 +105,7 @@ int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outp
 
 constexpr const char* kTimingModel = R"(
 struct gopt_model {
-  gopt_runtime::DeviceBlock weights{kWeightBytes}, arena{kArenaBytes};
+  gopt_runtime::DeviceBlock weights{kWeightBytes}, arena{kArenaBytes}, scratch{kScratchBytes};
   std::unique_ptr<gopt_runtime::DeviceBlock> other_weights;  // where there is room
   gopt_runtime::Library library;
   gopt_runtime::KernelTimer timer{static_cast<size_t>(gopt_kernel_count())};

@@ -36,7 +36,9 @@ class CudaEmitter {
       } else if (kernel.kind == KernelKind::Recurrence) {
         add_launch(kernel, print_recurrence(plan_, kernel, recurrences_.count), recurrences_);
       } else if (kernel.kind == KernelKind::RowFunction) {
-        add_launch(kernel, print_row_function(plan_, kernel, row_functions_.count), row_functions_);
+        const PrintedRowFunction printed = print_row_function(plan_, kernel, row_functions_.count, kShared);
+        shared_bytes_ = std::max(shared_bytes_, printed.scratch_bytes);
+        add_launch(kernel, printed.launch, row_functions_);
       } else if (has_library_call(kernel)) {
         const CudaLibraryCall call = print_cuda_library_call(plan_, kernel, primitives_, tiles_);
         primitives_ += call.primitives;
@@ -88,17 +90,19 @@ class CudaEmitter {
                       "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
                       "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
                       "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
-    if (!tiles.empty() || has_clusters_ || !sequences_.empty() || recurrences_.count > 0)
+    if (!tiles.empty() || has_clusters_ || has_meetings_ || !sequences_.empty() || recurrences_.count > 0 ||
+        row_functions_.count > 0)
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});
     if (recurrences_.count > 0)
       runtime.insert(runtime.end(), {"gopt_recurrence_step.cuh", "gopt_recurrence_division.cuh",
                                      "gopt_recurrence_halves.cuh", "gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
     if (row_functions_.count > 0)
-      runtime.insert(runtime.end(),
-                     {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh", "gopt_top_rows_call.cuh"});
+      runtime.insert(runtime.end(), {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh",
+                                     "gopt_top_sorted.cuh", "gopt_top_rows_call.cuh"});
     if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
     if ((!sequences_.empty() || recurrences_.count > 0) && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
     if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");
+    if (has_meetings_) runtime.push_back("gopt_meeting.cuh");
     if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
     for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
     code.files.push_back({"gopt_settings.h", settings_text()});
@@ -114,7 +118,8 @@ class CudaEmitter {
     for (size_t f = 0; f < file_count; f++) {
       std::string text = std::string(has_halves ? "#include \"gopt_half.cuh\"\n" : "") +
                          "#include \"gopt_launch.h\"\n#include \"gopt_math.cuh\"\n" +
-                         (has_clusters_ ? "#include \"gopt_cluster_reduce.cuh\"\n" : "") + "#include \"kernels.h\"\n\n";
+                         (has_clusters_ ? "#include \"gopt_cluster_reduce.cuh\"\n" : "") +
+                         (has_meetings_ ? "#include \"gopt_meeting.cuh\"\n" : "") + "#include \"kernels.h\"\n\n";
       for (size_t i = f; i < bodies_.size(); i += file_count) text += bodies_[i];
       code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
     }
@@ -146,13 +151,14 @@ class CudaEmitter {
     if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
     std::string arguments;
     for (BufferId id : kernel.input_buffers) arguments += argument(id) + ", ";
-    arguments += argument(kernel.output_buffers[0]) + ", stream);";
+    arguments += argument(kernel.output_buffers[0]);
     std::string calls;
     std::set<int> constants;
     for (size_t i = 0; i < kernel.input_buffers.size(); i++)
       if (plan_.buffer(kernel.input_buffers[i]).place == BufferPlace::Weight) constants.insert(static_cast<int>(i));
     for (const CudaKernel& printed : print_cuda_kernels(*body, overlaps(kernel), constants))
-      calls += (calls.empty() ? "" : "\n") + function_for(printed) + "(" + arguments;
+      calls += (calls.empty() ? "" : "\n") + function_for(printed) + "(" + arguments + meeting_argument(printed) +
+               ", stream);";
     step(kernel, calls);
     return Unit{};
   }
@@ -173,33 +179,59 @@ class CudaEmitter {
                                                  "gopt_kernel_" + std::to_string(functions_.size()));
     const std::string& name = it->second;
     if (!inserted) return name;
-    const std::string head = "void " + name + "(" + kernel.parameters + ", cudaStream_t stream)";
+    const std::string head = "void " + name + "(" + parameters_of(kernel) + ", cudaStream_t stream)";
     declarations_ += head + ";\n";
-    std::string text = global_text(kernel, name + "_body"), launch = launch_text(kernel, name + "_body");
-    if (kernel.otherwise) {
-      has_clusters_ = true;
-      text += global_text(*kernel.otherwise, name + "_alone");
-      launch = "if (gopt_runtime::has_clusters())\n  " + launch + "else\n  " +
-               launch_text(*kernel.otherwise, name + "_alone");
+    std::string text, launches;
+    for (const CudaKernel* k = &kernel; k; k = k->otherwise.get()) {
+      const bool is_last = !k->otherwise, is_first = k == &kernel;
+      const std::string own = name + (is_first ? "_body" : is_last ? "_alone" : "_cluster");
+      text += global_text(*k, own);
+      launches += is_last ? launch_text(*k, own)
+                          : "if (" + condition_of(*k, own) + ")\n  " + launch_text(*k, own) + "else" +
+                                (k->otherwise->otherwise ? " " : "\n  ");
+      has_clusters_ = has_clusters_ || (k->of_each > 1 && !k->meets);
+      has_meetings_ = has_meetings_ || k->meets;
     }
-    bodies_.push_back(text + head + " " + indented("{\n" + launch + "}\n") + "\n");
+    bodies_.push_back(text + head + " " + indented("{\n" + launches + "}\n") + "\n");
     return name;
   }
 
+  // Memory of the model's for one call alone, zero at first, that each run leaves to the next.
+  std::string scratch(int64_t bytes) {
+    constexpr int64_t kLine = 128;
+    const std::string offset = std::to_string(scratch_bytes_);
+    scratch_bytes_ += (bytes + kLine - 1) / kLine * kLine;
+    return "model.scratch.data() + " + offset;
+  }
+  std::string meeting_argument(const CudaKernel& kernel) {
+    return kernel.meets ? ", (uint64_t*)(" + scratch(kernel.meeting_bytes()) + ")" : "";
+  }
+
+  static std::string parameters_of(const CudaKernel& kernel) {
+    return kernel.parameters + (kernel.meets ? ", uint64_t* memory" : "");
+  }
   static std::string grid_text(const CudaKernel& kernel) {
-    const std::string cluster = kernel.cluster > 1 ? ", " + std::to_string(kernel.cluster) : "";
-    return std::to_string(kernel.blocks) + cluster + ", " + std::to_string(kernel.threads);
+    const std::string of_each = kernel.of_each > 1 ? ", " + std::to_string(kernel.of_each) : "";
+    return std::to_string(kernel.blocks) + of_each + ", " + std::to_string(kernel.threads);
+  }
+  // Whether the device has what the kernel's blocks need of it.
+  static std::string condition_of(const CudaKernel& kernel, const std::string& name) {
+    return kernel.meets ? "gopt_runtime::fits_at_once(" + name + ", " + grid_text(kernel) + ")"
+                        : "gopt_runtime::has_clusters()";
   }
   static std::string global_text(const CudaKernel& kernel, const std::string& name) {
     return "static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name + "(" +
-           kernel.parameters + ") " + kernel.body() + "\n";
+           parameters_of(kernel) + ") " + kernel.body() + "\n";
   }
   static std::string launch_text(const CudaKernel& kernel, const std::string& name) {
     std::string passed;
     for (size_t i = 0; kernel.parameters.find(" in" + std::to_string(i) + ",") != std::string::npos; i++)
       passed += "in" + std::to_string(i) + ", ";
-    const std::string function = kernel.cluster > 1 ? "launch_cluster_kernel" : "launch_kernel";
-    return "gopt_runtime::" + function + "(" + name + ", " + grid_text(kernel) + ", stream, " + passed + "out);\n";
+    const std::string function = kernel.meets         ? "launch_all_at_once"
+                                 : kernel.of_each > 1 ? "launch_cluster_kernel"
+                                                      : "launch_kernel";
+    return "gopt_runtime::" + function + "(" + name + ", " + grid_text(kernel) + ", stream, " + passed +
+           (kernel.meets ? "out, memory);\n" : "out);\n");
   }
 
   std::string argument(BufferId id) const {
@@ -230,8 +262,11 @@ class CudaEmitter {
         std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n" +
         (tiles_.files().empty() ? "\n" : "#include \"gopt_attention.h\"\n#include \"tiles.h\"\n\n") +
         print_tables(plan_);
-    text += "namespace {\n\nconstexpr size_t kWeightBytes = " + std::to_string(weights_file_size(plan_)) +
-            ", kArenaBytes = " + std::to_string(plan_.arena_bytes) + ";\n\n}  // namespace\n" + interface.model;
+    text +=
+        "namespace {\n\n[[maybe_unused]] constexpr size_t kWeightBytes = " + std::to_string(weights_file_size(plan_)) +
+        ", kArenaBytes = " + std::to_string(plan_.arena_bytes) + ", kOwnBytes = " + std::to_string(scratch_bytes_) +
+        ", kScratchBytes = " + std::to_string(scratch_bytes_ + shared_bytes_) + ";\n\n}  // namespace\n" +
+        interface.model;
     text += indented(
         "void create_kernels(gopt_runtime::Library& library) {\n(void)library;\nusing namespace gopt_runtime;\n" +
         create_ + "}\n\n");
@@ -239,6 +274,8 @@ class CudaEmitter {
     return text + interface.functions;
   }
 
+  // Memory that a kernel uses while it runs, behind what is one call's alone.
+  static constexpr const char* kShared = "model.scratch.data() + kOwnBytes";
   static constexpr const char* kWeights = "[[maybe_unused]] const char* weights = model.weights.data();\n";
   static constexpr const char* kArena = "[[maybe_unused]] char* arena = model.arena.data();\n";
   static constexpr const char* kCheck =
@@ -268,7 +305,8 @@ class CudaEmitter {
   std::vector<std::string> bodies_;
   std::vector<EmittedFile> sequences_;
   TileFunctions tiles_;
-  bool has_clusters_ = false;  // of blocks, in some generated kernel
+  bool has_clusters_ = false, has_meetings_ = false;  // of blocks, in some generated kernel
+  int64_t scratch_bytes_ = 0, shared_bytes_ = 0;      // of calls alone, and of what all may use
   std::string declarations_, create_, run_, refresh_;
   Launches recurrences_, row_functions_;
   size_t primitives_ = 0;

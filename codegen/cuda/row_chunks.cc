@@ -16,9 +16,8 @@ constexpr int64_t kManyThreads = 1024, kMostRegistersOfMany = 32;
 constexpr int64_t kManyRows = 1024;  // they fill a device with four to a block
 constexpr int64_t kRowsOfBlock = 4;
 constexpr int64_t kManyShortRows = 4096;  // of which a part of a warp for each fills a device
-// Blocks that fill a device, how many a cluster has at most on any, and what each of them is to have of a row: less
-// takes no longer than the blocks take to hear of each other.
-constexpr int64_t kManyBlocks = 128, kMostBlocks = 8, kFewestElements = 6144;
+// What each of the blocks that share a row is to have of it: less takes no longer than they take to hear of each other.
+constexpr int64_t kFewestElements = 6144;
 constexpr int64_t kSector = 32, kMostBeside = 4;  // bytes that memory gives at once; rows of a block
 constexpr int64_t kThreadsOfReaders = 512;        // of a block whose row is not kept
 
@@ -146,10 +145,11 @@ std::optional<Row> row_of(const KernelBody& body, const std::vector<Loop>& rows,
   return found;
 }
 
-// Four bytes each.
+// Four bytes each; a single element has one of its own.
 int64_t registers_of(const KernelBody& body, const RowChunks& chunks) {
   int64_t bytes = 0;
-  for (const auto& [input, _] : chunks.offsets) bytes += size_of(body, input) * chunks.count * chunks.each;
+  for (const auto& [input, _] : chunks.offsets)
+    bytes += std::max<int64_t>(size_of(body, input) * chunks.count, 4) * chunks.each;
   return bytes / 4;
 }
 
@@ -198,9 +198,25 @@ int64_t rows_beside(const KernelBody& body, const std::vector<Loop>& rows, const
     return 1;
   int64_t beside = 1;
   while (beside < kMostBeside && 2 * beside * width * bytes <= kSector && count % (2 * beside) == 0 &&
-         count / (2 * beside) * kMostBlocks >= kManyBlocks)
+         count / (2 * beside) * kBlocksOfCluster >= kBlocksOfDevice)
     beside *= 2;
   return beside;
+}
+
+// Among blocks, where there are fewer rows than blocks, or these cannot keep their rows alone.
+void share(const KernelBody& body, const Row& row, const std::vector<Loop>& rows, int64_t count, int64_t most_blocks,
+           int64_t least, RowChunks& chunks) {
+  const auto is_long = [&] { return chunks.elements >= 2 * chunks.blocks * kFewestElements; };
+  const auto has_blocks_to_do = [&] { return count * chunks.blocks < kBlocksOfDevice || !keep(body, row, chunks); };
+  while (chunks.blocks < std::min(most_blocks, kBlocksOfCluster) && is_long() && has_blocks_to_do()) chunks.blocks *= 2;
+  if (chunks.blocks == 1) return;
+  chunks.beside = rows_beside(body, rows, chunks, least);
+  if (chunks.beside > 1) {
+    chunks.blocks = kBlocksOfCluster, chunks.threads = kWarp;
+    return;
+  }
+  if (chunks.blocks < kBlocksOfCluster) return;
+  while (chunks.blocks < most_blocks && is_long() && 2 * count * chunks.blocks <= kBlocksOfDevice) chunks.blocks *= 2;
 }
 
 }  // namespace
@@ -210,7 +226,7 @@ bool RowChunks::is_along(AtomId symbol) const {
 }
 
 std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector<Loop>& rows,
-                                       const std::vector<Loop>& lanes, bool clusters) {
+                                       const std::vector<Loop>& lanes, int64_t most_blocks) {
   if (!is_number(body.output) && body.output != ElementType::Int64) return std::nullopt;
   const std::optional<Row> row = row_of(body, rows, lanes);
   if (!row) return std::nullopt;
@@ -225,15 +241,9 @@ std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector
   chunks.count = kBytes / least;
   while (chunks.count > 1 && (chunks.axes.back().extent % chunks.count != 0 || chunks.elements / chunks.count < kWarp))
     chunks.count /= 2;
-  if (chunks.count == 1) return std::nullopt;
-  const auto has_blocks_to_do = [&] { return count * chunks.blocks < kManyBlocks || !keep(body, *row, chunks); };
-  while (clusters && chunks.blocks < kMostBlocks && chunks.elements >= 2 * chunks.blocks * kFewestElements &&
-         has_blocks_to_do())
-    chunks.blocks *= 2;
-  if (chunks.blocks > 1) {
-    chunks.beside = rows_beside(body, rows, chunks, least);
-    if (chunks.beside > 1) chunks.blocks = kMostBlocks, chunks.threads = kWarp;
-  }
+  // Element by element: long rows that no chunk divides, or of which nothing that lies along them is reduced.
+  if (chunks.count == 1 && (chunks.axes.size() > 1 || chunks.elements < kFewestElements)) return std::nullopt;
+  share(body, *row, rows, count, most_blocks, least, chunks);
   if (const auto kept = keep(body, *row, chunks)) {
     chunks = *kept;
   } else {

@@ -37,8 +37,8 @@ void outer_reductions(const Expr& e, std::vector<Reduction>& out, std::set<const
   for (const Expr& a : e->args) outer_reductions(a, out, seen);
 }
 
-// What threads may do together: those of a cluster; of a block; nothing.
-enum class Together { Clusters, Blocks, Nothing };
+// What threads may do together: all of a device's; those of a cluster; of a block; nothing.
+enum class Together { Device, Clusters, Blocks, Nothing };
 
 class KernelPrinter {
  public:
@@ -62,8 +62,7 @@ class KernelPrinter {
         if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
     }
     if (!overlaps_ && (shared_ || !lanes_.empty()) && !columns_ && !is_step())
-      if (const auto row = row_chunks_of(body_, rows_, lanes_, together_ == Together::Clusters))
-        return print_row_chunks(*row);
+      if (const auto row = row_chunks_of(body_, rows_, lanes_, most_blocks())) return print_row_chunks(*row);
     Scope& root = writer_.root();
     root.shared = shared_;
     Scope& rows = writer_.add_scope(root);
@@ -119,13 +118,20 @@ class KernelPrinter {
     return finished(writer_.root().code + head + rows_loop(all) + text + "}\n");
   }
 
-  // The threads of a row, a part of a warp, one, or all of a block or of a cluster, have its chunks.
+  int64_t most_blocks() const {
+    return together_ == Together::Device ? kBlocksOfDevice : together_ == Together::Clusters ? kBlocksOfCluster : 1;
+  }
+
+  // The threads of a row, a part of a warp, one, or all of a block or of several, have its chunks.
   CudaKernel print_row_chunks(const RowChunks& row) {
     const bool is_of_warp = row.threads <= kWarp && row.blocks == 1;
     const std::string of_row = std::to_string(row.threads);
     writer_.threads.count = row.threads;
     if (is_of_warp) writer_.reduce = row.threads == kWarp ? "gopt_warp_reduce" : "gopt_part_reduce<" + of_row + ">";
-    if (row.blocks > 1)
+    const bool meets = row.blocks > kBlocksOfCluster;
+    if (meets)
+      writer_.reduce = "meeting.reduce";
+    else if (row.blocks > 1)
       writer_.reduce = "gopt_cluster_reduce<" + std::to_string(row.blocks) +
                        (row.beside > 1 ? ", " + std::to_string(row.beside) : "") + ">";
     Scope& root = writer_.root();
@@ -149,9 +155,11 @@ class KernelPrinter {
                                              : stored_row(row, rows, read_again, head);
     const int64_t count = cuda_count(rows_);
     kernel_.threads = row.threads * row.rows * row.beside;
-    kernel_.cluster = row.blocks;
+    kernel_.of_each = row.blocks, kernel_.meets = meets;
     kernel_.blocks = std::min(kMostCudaBlocks, (count + row.rows - 1) / row.rows / row.beside);
-    return finished(once + root.code + loop_of_rows(row, count) + text + rows.code + store + "}\n", head + ahead);
+    const std::string meeting = meets ? "gopt_meeting<" + std::to_string(row.blocks) + "> meeting(memory);\n" : "";
+    return finished(meeting + once + root.code + loop_of_rows(row, count) + text + rows.code + store + "}\n",
+                    head + ahead);
   }
 
   static std::string loop_of_rows(const RowChunks& row, int64_t count) {
@@ -277,7 +285,8 @@ class KernelPrinter {
   CudaKernel finished(const std::string& text, const std::string& before = "") const {
     // A step reads what others of the same launch wrote: nothing says that it does not change.
     CudaKernel kernel = cuda_kernel(body_, overlaps_ || is_step(), text, before, constants_);
-    kernel.blocks = kernel_.blocks, kernel.threads = kernel_.threads, kernel.cluster = kernel_.cluster;
+    kernel.blocks = kernel_.blocks, kernel.threads = kernel_.threads;
+    kernel.of_each = kernel_.of_each, kernel.meets = kernel_.meets;
     return kernel;
   }
 
@@ -366,6 +375,14 @@ class KernelPrinter {
   std::optional<Columns> columns_;  // of several rows
 };
 
+CudaKernel print_kernel(const KernelBody& body, bool overlaps, const std::set<int>& constants, Together together) {
+  CudaKernel kernel = KernelPrinter(body, overlaps, constants, together).print();
+  if (kernel.of_each > 1)
+    kernel.otherwise = std::make_shared<CudaKernel>(
+        print_kernel(body, overlaps, constants, kernel.meets ? Together::Clusters : Together::Blocks));
+  return kernel;
+}
+
 }  // namespace
 
 CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before,
@@ -418,12 +435,8 @@ std::string cuda_element(Writer& writer, const KernelBody& body, Scope& scope) {
 
 std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps, const std::set<int>& constants) {
   std::vector<CudaKernel> kernels;
-  for (const KernelBody& part : reshape_loops(body)) {
-    CudaKernel& kernel = kernels.emplace_back(KernelPrinter(part, overlaps, constants, Together::Clusters).print());
-    if (kernel.cluster > 1)
-      kernel.otherwise =
-          std::make_shared<CudaKernel>(KernelPrinter(part, overlaps, constants, Together::Blocks).print());
-  }
+  for (const KernelBody& part : reshape_loops(body))
+    kernels.push_back(print_kernel(part, overlaps, constants, Together::Device));
   return kernels;
 }
 

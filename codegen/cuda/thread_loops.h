@@ -18,11 +18,14 @@ struct CudaKernel {
   std::string parameters;    // "const float* in0, float* __restrict__ out"
   std::string before, text;  // what may be done while the kernel before still runs; and all after that has ended
   int64_t blocks = 1, threads = 256;
-  int64_t cluster = 1;  // so many blocks for each of `blocks`, along y
-  // Where it has clusters, the same for devices without.
+  int64_t of_each = 1;  // so many blocks for each of `blocks`, along y: a cluster,
+  // or blocks that are all on the device at once and meet in its memory, by one more parameter, "uint64_t* memory".
+  bool meets = false;
+  // The same by fewer blocks for each, for devices without clusters, or with no room for all blocks at once.
   std::shared_ptr<const CudaKernel> otherwise = nullptr;
 
-  std::string body() const;  // "{...}"
+  int64_t meeting_bytes() const { return meets ? blocks * of_each * 40 : 0; }  // of that memory
+  std::string body() const;                                                    // "{...}"
 };
 
 // What all have in common: parameters. Only `constants`, inputs that no kernel writes, are said not to change: what is

@@ -68,10 +68,14 @@ constexpr const char* kHead = R"(
 #include "gopt_half.cuh"
 #include "gopt_math.cuh"
 #include "gopt_cluster_reduce.cuh"
+#include "gopt_meeting.cuh"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <utility>
+
+constexpr size_t kMeetingBytes = 128 * 40;  // of the most blocks
 
 std::vector<char> file_of(const std::string& path, size_t size) {
   std::vector<char> bytes(size);
@@ -104,16 +108,30 @@ std::string program_of(const std::vector<Emulated>& cases) {
     const Kernel& kernel = cases[k].kernel();
     for (size_t i = 0; i < kernel.input_buffers.size(); i++) add(kernel.input_buffers[i], "_in" + std::to_string(i));
     add(kernel.output_buffers[0], "_out");
-    main += "    std::fill(all.back().begin(), all.back().end(), char(0xff));\n";
-    for (const std::string& function : functions_of(cases[k]))
-      main += "    call(" + name + "::" + function + ", all);\n";
-    main += "    std::ofstream(folder + \"/" + name + "_out\", std::ios::binary).write(all.back().data(), " +
-            "static_cast<std::streamsize>(all.back().size()));\n  }\n";
+    main +=
+        "    std::vector<char> fresh(all.back().size(), char(0xff));\n    "
+        "all.push_back(std::vector<char>(kMeetingBytes));\n"
+        "    auto& out = all[all.size() - 2];\n";
+    // Where blocks meet, the next run finds what the last one left, of other inputs.
+    const auto run = [&] {
+      main += "    out = fresh;\n";
+      for (const std::string& function : functions_of(cases[k]))
+        main += "    call(" + name + "::" + function + ", all);\n";
+    };
+    if (text_of(cases[k].code, "kernels_").find("gopt_meeting<") != std::string::npos) {
+      main +=
+          "    const auto given = all;\n    for (size_t i = 0; i + 2 < all.size(); i++) std::ranges::fill(all[i], "
+          "char(0));\n";
+      run();
+      main += "    for (size_t i = 0; i + 2 < all.size(); i++) all[i] = given[i];\n";
+    }
+    run();
+    main += "    std::ofstream(folder + \"/" + name + "_out\", std::ios::binary).write(out.data(), " +
+            "static_cast<std::streamsize>(out.size()));\n  }\n";
   }
   return kHead + kernels +
-         "int main(int count, char** words) {\n  const std::string folder = words[1];\n  gopt_runtime::clusters = "
-         "count < "
-         "3;\n" +
+         "int main(int count, char** words) {\n  const std::string folder = words[1];\n  gopt_runtime::fits = "
+         "count < 3;\n  gopt_runtime::clusters = count < 4;\n" +
          main + "}\n";
 }
 
@@ -134,15 +152,19 @@ void expect_agreement(const std::vector<BatchCase>& all, Precision precision, si
   for (const BatchCase& c : all)
     if (auto own = emulated(c, precision)) cases.push_back(*std::move(own));
   ASSERT_GE(cases.size(), least);
-  const bool has_clusters = std::ranges::any_of(
-      cases, [](const Emulated& c) { return text_of(c.code, "kernels_").find("has_clusters()") != std::string::npos; });
+  const auto has = [&](const char* word) {
+    return std::ranges::any_of(
+        cases, [&](const Emulated& c) { return text_of(c.code, "kernels_").find(word) != std::string::npos; });
+  };
+  const bool has_clusters = has("has_clusters()"), has_meetings = has("fits_at_once(");
   const std::string folder = scratch_folder("emulated_" + to_string(precision));
   build_emulated(program_of(cases), folder);
   for (size_t k = 0; k < cases.size(); k++)
     for (size_t i = 0; i < cases[k].kernel().inputs.size(); i++)
       write_bytes(folder + "/case_" + std::to_string(k) + "_in" + std::to_string(i),
                   operand(cases[k], cases[k].kernel().inputs[i]).bytes());
-  for (const char* devices : {"", " without_clusters"}) {
+  for (const char* devices : {"", " without_room", " without_room without_clusters"}) {
+    if (!has_meetings && std::string(devices) == " without_room") continue;
     const Outcome ran = run_command(folder + "/program " + folder + devices);
     ASSERT_EQ(ran.status, 0) << ran.text;
     for (size_t k = 0; k < cases.size(); k++) {
@@ -216,7 +238,7 @@ void expect_agreement_between(const BatchCase& c, OpKind kind, const std::string
                                                                       : std::vector(given.begin(), given.end());
     write_bytes(folder + "/case_0_in" + std::to_string(i), std::as_bytes(std::span(lying)));
   }
-  for (const char* devices : {"", " without_clusters"}) {
+  for (const char* devices : {"", " without_room without_clusters"}) {
     const Outcome ran = run_command(folder + "/program " + folder + devices);
     ASSERT_EQ(ran.status, 0) << ran.text;
     const std::string bytes = read_file(folder + "/case_0_out");
@@ -249,6 +271,43 @@ TEST(EmulatedKernels, OfRowsAgreeWithTheInterpreter) {
   if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   for (const Precision precision : {Precision::Fp32, Precision::Fp16})
     expect_agreement(row_chunk_cases(), precision, row_chunk_cases().size() - 2);
+}
+
+// More blocks than a warp has lanes, numbers of four bytes and of eight, other ones each time.
+constexpr const char* kMeetings = R"(
+constexpr int kBlocks = 64, kRows = 2, kTimes = 5;
+void meet(const int64_t* x, int64_t* sums, float* most, uint64_t* memory) {
+  gopt_meeting<kBlocks> meeting(memory);
+  const int64_t own = x[(blockIdx.x * kBlocks + blockIdx.y) * blockDim.x + threadIdx.x];
+  const auto sum = meeting.reduce(own, [](auto a, auto b) { return a + b; });
+  const auto largest = meeting.reduce((float)own, [](auto a, auto b) { return a < b ? b : a; });
+  const auto again = meeting.reduce(sum + own, [](auto a, auto b) { return a < b ? b : a; });
+  if (threadIdx.x == 0 && blockIdx.y == kBlocks / 2) sums[blockIdx.x] = again - sum, most[blockIdx.x] = largest;
+}
+int main() {
+  constexpr int64_t kThreads = 32, kOfRow = kBlocks * kThreads;
+  std::vector<int64_t> x(kRows * kOfRow), sums(kRows);
+  std::vector<float> most(kRows);
+  std::vector<uint64_t> memory(kRows * kBlocks * 5);
+  for (int64_t time = 0; time < kTimes; time++) {
+    for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<int64_t>(i * 7919 % 1009) * (time - 2) << 33;
+    gopt_runtime::launch_all_at_once(meet, kRows, kBlocks, kThreads, nullptr, (const int64_t*)x.data(), sums.data(),
+                                     most.data(), memory.data());
+    for (int r = 0; r < kRows; r++) {
+      const int64_t largest = *std::max_element(x.begin() + r * kOfRow, x.begin() + (r + 1) * kOfRow);
+      if (sums[r] != largest || most[r] != static_cast<float>(largest)) std::abort();
+    }
+  }
+  std::printf("all are right\n");
+}
+)";
+
+TEST(EmulatedKernels, BlocksMeetAgain) {
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
+  const std::string folder = scratch_folder("emulated_meetings");
+  build_emulated(std::string(kHead) + kMeetings, folder);
+  const Outcome ran = run_command(folder + "/program");
+  EXPECT_NE(ran.text.find("all are right"), std::string::npos) << ran.text;
 }
 
 TEST(EmulatedKernels, OfChunksAgreeWithTheInterpreter) {

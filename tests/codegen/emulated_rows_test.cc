@@ -48,10 +48,12 @@ void expect_top(const reference::Rows& s, int count, const std::vector<T>& x, Re
   const auto want = reference::top(x, s, count, is_largest);
   std::vector<T> values(want.size());
   std::vector<int64_t> places(want.size(), -1);
+  for (emulation::Block& block : emulation::blocks) std::memset(block.memory, 0xff, emulation::kMemory);
   launch(x.data(),
          Top<T>{read == Read::Places ? nullptr : values.data(), read == Read::Values ? nullptr : places.data(), count});
-  for (size_t i = bytes; i < emulation::kMemory; i++)
-    if (emulation::blocks[0].memory[i] != static_cast<char>(0xff)) std::abort();  // beyond what it has asked for
+  for (const emulation::Block& block : emulation::blocks)
+    for (size_t i = bytes; i < emulation::kMemory; i++)
+      if (block.memory[i] != static_cast<char>(0xff)) std::abort();  // beyond what it asked for
   int64_t found = read == Read::Values ? -1 : reference::first_wrong(places, want, 0);
   for (size_t k = 0; k < want.size() && found < 0 && read != Read::Places; k++) {
     const T& own = x[static_cast<size_t>(static_cast<int64_t>(k) / count * s.row + want[k])];
@@ -67,7 +69,8 @@ void take(const reference::Rows& s, int count, Numbers numbers, int room, Read r
   const auto x = reference::drawn<T>(s.count(), numbers, seed++);
   expect_top<T, is_largest>(s, count, x, read, bytes, [&](const T* x, const Top<T>& top) {
     if (room > 0)
-      gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, kBlock, nullptr, x, top, s.row, room, room / 2);
+      gopt_runtime::launch_kernel(&select_rows<is_largest, T>, s.outer, kBlock, nullptr, x, top, Parts{s.row}, room,
+                                  room / 2);
     else
       gopt_runtime::launch_kernel(&rank_rows<is_largest, T>, s.outer * ((s.row + kBlock - 1) / kBlock), kBlock, nullptr,
                                   x, top, s.row);
@@ -76,12 +79,31 @@ void take(const reference::Rows& s, int count, Numbers numbers, int room, Read r
 template <class T, bool is_largest>
 void take_few_of(const reference::Rows& s, int count, const std::vector<T>& x, Read read = Read::Both) {
   expect_top<T, is_largest>(s, count, x, read, 0, [&](const T* x, const Top<T>& top) {
-    take_first_few<is_largest>(x, top, s.outer, s.row, nullptr);
+    take_first_few<is_largest>(x, top, s.outer, Parts{s.row}, nullptr);
   });
 }
+// As the runtime divides it, on a device with so much shared memory.
 template <class T, bool is_largest>
-void take_few_of(const reference::Rows& s, int count, Numbers numbers, Read read = Read::Both) {
-  take_few_of<T, is_largest>(s, count, reference::drawn<T>(s.count(), numbers, seed++), read);
+void take_as_divided(const reference::Rows& s, int count, int64_t parts, Numbers numbers, int64_t shared_bytes, Read read = Read::Both) {
+  gopt_runtime::shared_bytes = shared_bytes;
+  const auto x = reference::drawn<T>(s.count(), numbers, seed++);
+  constexpr char kUnused = 0x55;
+  std::vector<char> candidates(static_cast<size_t>(s.outer * parts * count * 16) + 1, kUnused);
+  expect_top<T, is_largest>(s, count, x, read, emulation::kMemory, [&](const T* x, const Top<T>& top) {
+    take_top<is_largest>(x, top.values, top.places, RowSizes{s.outer, s.row, 1}, count, parts, parts > 1 ? candidates.data() : nullptr, nullptr);
+  });
+  if (candidates.back() != kUnused) std::abort();
+}
+// All of a row, by the blocks of a cluster.
+template <class T, bool is_largest>
+void sort_by(int64_t blocks, const reference::Rows& s, int count, Numbers numbers, int room, Read read = Read::Both) {
+  constexpr int64_t kBlock = 64;
+  const auto bytes = static_cast<size_t>(room * Items<OrderOf<is_largest, T>>::kBytes);
+  const auto x = reference::drawn<T>(s.count(), numbers, seed++);
+  expect_top<T, is_largest>(s, count, x, read, bytes, [&](const T* x, const Top<T>& top) {
+    gopt_runtime::launch_cluster_kernel(&sort_rows<is_largest, T>, s.outer, blocks, kBlock, nullptr, x, top,
+                                        Parts{s.row}, room);
+  });
 }
 // Rows of what comes after all else alone.
 template <class T, bool is_largest>
@@ -102,6 +124,7 @@ int main() {
   run<float>({2, 5, 3}, Numbers::Usual);
   run<float, Running::Sum, true, true>({2, 203, 40}, Numbers::Usual);
   run<int64_t, Running::Product, false, true>({1, 70, 33}, Numbers::Large);
+  run<float, Running::Sum, false, true>({2, 9, 8192}, Numbers::Usual);
   // What a part of a row comes to is beyond the range, what the row comes to is not.
   run_on_own<float, Running::Product>({1, 300, 1}, [](int64_t k) { return k == 0 ? 0.0F : 1e3F; });
   run_on_own<float, Running::Product>({1, 200, 2}, [](int64_t k) { return k < 2 ? 0.0F : 1e30F; });
@@ -124,6 +147,15 @@ int main() {
     take_few_of<int32_t, true>({1, 2000, 1}, 3, numbers);
     take_few_of<int64_t, false>({1, 17, 1}, 9, numbers);
     take_few_of<float, true>({2, 400, 1}, 5, numbers);
+    sort_by<float, true>(2, {2, 500, 1}, 500, numbers, 256);
+    sort_by<double, false>(8, {1, 900, 1}, 333, numbers, 128, Read::Places);
+    sort_by<int64_t, true>(4, {3, 128, 1}, 100, numbers, 64, Read::Values);
+    sort_by<int32_t, false>(8, {1, 513, 1}, 513, numbers, 128);
+    take_as_divided<float, true>({2, 1003, 1}, 3, 5, numbers, 16384);
+    take_as_divided<int64_t, false>({1, 401, 1}, 1, 7, numbers, 16384, Read::Places);
+    take_as_divided<double, true>({2, 907, 1}, 20, 6, numbers, 16384);
+    take_as_divided<float, false>({1, 640, 1}, 64, 3, numbers, 16384, Read::Values);
+    take_as_divided<float, true>({1, 3000, 1}, 2900, 1, numbers, 16384);  // more than a block has room for
   }
   take_few_of<float, true>({1, 4700, 1}, 2, Numbers::Equal);
   take_few_of_last<float, false>({2, 4, 1}, 4, std::numeric_limits<float>::quiet_NaN());
@@ -134,8 +166,9 @@ int main() {
 )";
 
 TEST(EmulatedRows, AreAsTheirDefinition) {
-  expect_all_right({"gopt_launch.h", "row_reference.h"},
-                   {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh"},
+  expect_all_right({"gopt_launch.h", "gopt_cluster.cuh", "row_reference.h"},
+                   {"../../runtime/gopt_row_sizes.h", "gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh",
+                    "gopt_top_sorted.cuh", "gopt_top_rows_call.cuh"},
                    kProgram);
 }
 

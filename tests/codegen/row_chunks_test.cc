@@ -70,6 +70,22 @@ std::vector<Row> rows() {
       {"endless",
        endless.c_str(),
        {"row_in0[8]", "gopt_cluster_reduce<8>", "_alone, 1, 512", "#pragma unroll 4", "const auto row_in0 ="}},
+      // Very few and very long ones are all blocks', each of which keeps its part.
+      {"meets",
+       "input x : f32[1,98304]\ny = Softmax(x) {axis=-1}\noutput y = y",
+       {"gopt_meeting<16> meeting(memory)", "row_in0[6]", "fits_at_once(gopt_kernel_0_body, 1, 16, 256)",
+        "launch_all_at_once", "gopt_cluster_reduce<8>", "_cluster, 1, 8, ", "_alone, 1, 512"}},
+      {"meet_and_wait",
+       "input x : f32[2,98304]\ninput m : f32[2,1]\ninput i : i32[98304]\ninput n : i64[1]\nc = Less(x, m)\np = "
+       "Cast(i) {to=7}\nw = Where(c, n, p)\ny = ReduceMin(w) {axes=[-1], keepdims=0}\noutput y = y",
+       {"meeting.reduce", "row_in0[", "_body, 2, 16, "}},
+      {"many_long",
+       "input x : f32[9,98304]\ny = ReduceMax(x) {axes=[-1], keepdims=0}\noutput y = y",
+       {"gopt_cluster_reduce<8>", "row_in0[", "_body, 9, 8, "}},
+      // Rows of no whole chunks: one element after another.
+      {"odd_and_long",
+       "input x : f16[3,12289]\ny = ReduceMean(x) {axes=[-1], keepdims=0}\noutput y = y",
+       {"gopt_chunk<gopt_half, 1> row_in0[", "gopt_cluster_reduce<2>"}},
       {"volume",
        "input x : f16[1,3,13,32,32]\ninput s : f32[3]\ninput b : f32[3]\ny = InstanceNormalization(x, s, b)\noutput "
        "y = y",

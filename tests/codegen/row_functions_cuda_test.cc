@@ -46,7 +46,7 @@ TEST(RowFunctionsOnCuda, AreWrittenAndCompile) {
   ASSERT_TRUE(code.ok()) << code.error().message;
   const std::string kernels = text_of(*code, "kernels_rows.cu"), model = text_of(*code, "model.cc");
   for (const char* call : {"run_along_rows<Running::Sum, true, false>(x, y0, {3, 40, 700}, stream)",
-                           "take_top<true>(x, y0, y1, {120, 700, 1}, 7, stream)",
+                           "take_top<true>(x, y0, y1, {120, 700, 1}, 7, 1, candidates, stream)",
                            "run_along_rows<Running::Product, false, true>(x, y0, {5, 64, 1}, stream)"})
     EXPECT_NE(kernels.find(call), std::string::npos) << call << "\n" << kernels;
   EXPECT_NE(model.find("(float*)nullptr, (int64_t*)"), std::string::npos) << model;  // values that nobody reads
@@ -59,6 +59,34 @@ TEST(RowFunctionsOnCuda, AreWrittenAndCompile) {
                     " -c " + folder.file("kernels_rows.cu") + " -o " + folder.file("rows.o"));
     EXPECT_EQ(compiled.status, 0) << compiled.text;
   }
+}
+
+// Of long rows parts give theirs first, by memory that all of them use.
+TEST(RowFunctionsOnCuda, LongRowsAreDivided) {
+  GraphBuilder builder;
+  const auto take = [&](const std::string& name, int64_t rows, int64_t row, int64_t count) {
+    const TensorType taken{ElementType::Float32, Shape{Index(rows), Index(count)}},
+        places{ElementType::Int64, taken.shape};
+    const Value x = builder.input(name, {ElementType::Float32, Shape{Index(rows), Index(row)}});
+    builder.output(name + "_places",
+                   {add(builder, {.kind = RowFunction::Kind::Top, .axis = 1}, x, {taken, places}), 1});
+  };
+  take("a", 1, 1000000, 10);
+  take("b", 3, 65536, 64);
+  take("c", 200, 70000, 1);   // as many rows as there are blocks
+  take("d", 1, 70000, 3000);  // whose parts would give half of what they have
+  LayoutCosts costs(true);
+  const auto plan = make_plan(builder.build(), {.kind = TargetKind::Cuda}, costs);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto code = emit(*plan);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  const std::string kernels = text_of(*code, "kernels_rows.cu"), model = text_of(*code, "model.cc");
+  for (const char* call : {"{1, 1000000, 1}, 10, 102, candidates", "{3, 65536, 1}, 64, 8, candidates",
+                           "{200, 70000, 1}, 1, 1, candidates", "{1, 70000, 1}, 3000, 1, candidates"})
+    EXPECT_NE(kernels.find(call), std::string::npos) << call << "\n" << kernels;
+  // A value and a place of each of 3 x 8 x 64, the most.
+  EXPECT_NE(model.find("kOwnBytes = 0, kScratchBytes = 24576;"), std::string::npos) << model;
+  EXPECT_NE(model.find("model.scratch.data() + kOwnBytes, stream"), std::string::npos) << model;
 }
 
 // Equal ones are one node.

@@ -12,6 +12,12 @@ __device__ __forceinline__ T& shared_of_block() {
   return *reinterpret_cast<T*>(room);
 }
 
+// Shared memory of this block for four numbers of eight bytes of its own, and as many of each warp.
+__device__ __forceinline__ void* room_of_block() {
+  __shared__ double room[4 * 33];
+  return room;
+}
+
 #if __CUDA_ARCH__ >= 900
 // Until all threads of all blocks are here; what they wrote before they arrived can be read.
 __device__ __forceinline__ void arrive_at_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
@@ -27,12 +33,6 @@ __device__ __forceinline__ const T* in_block(const T* own, int block) {
   const T* there;
   asm("mapa.u64 %0,%1,%2;" : "=l"(there) : "l"(own), "r"(block));
   return there;
-}
-
-// Shared memory of this block for four numbers of eight bytes of its own, and as many of each warp.
-__device__ __forceinline__ void* room_of_block() {
-  __shared__ double room[4 * 33];
-  return room;
 }
 #endif
 

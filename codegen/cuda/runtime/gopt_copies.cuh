@@ -1,6 +1,8 @@
 // Copies into shared memory that go on beside what a thread does next.
 #pragma once
 
+#include <cstdint>
+
 namespace gopt_runtime {
 namespace tiles {
 
@@ -37,6 +39,9 @@ __device__ __forceinline__ void wait_for_own_stages() {
 __device__ __forceinline__ void write_for_all(float* at, float number) {
   asm volatile("st.relaxed.gpu.global.f32 [%0],%1;" ::"l"(at), "f"(number) : "memory");
 }
+__device__ __forceinline__ void write_for_all(uint64_t* at, uint64_t number) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0],%1;" ::"l"(at), "l"(number) : "memory");
+}
 // What other blocks write meanwhile, from where all see it. Each number is whole, four are not one.
 __device__ __forceinline__ float4 read_anew(const float* at) {
   float4 four;
@@ -45,6 +50,9 @@ __device__ __forceinline__ float4 read_anew(const float* at) {
                : "l"(at)
                : "memory");
   return four;
+}
+__device__ __forceinline__ void read_anew(const uint64_t* at, uint64_t& first, uint64_t& second) {
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0,%1},[%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
 }
 
 }  // namespace tiles

@@ -15,13 +15,14 @@ inline void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
 }
 
-// Zeroed, so that what no kernel writes is read as zero.
+// Zeroed before anything else is done by any stream, so that what no kernel writes is read as zero.
 class DeviceBlock {
  public:
   explicit DeviceBlock(size_t size) {
     if (size == 0) return;
     check(cudaMalloc(&data_, size), "cannot allocate device memory");
     check(cudaMemset(data_, 0, size), "cannot clear device memory");
+    check(cudaStreamSynchronize(nullptr), "cannot clear device memory");  // no other stream waits for it
   }
   ~DeviceBlock() { cudaFree(data_); }
   DeviceBlock(const DeviceBlock&) = delete;

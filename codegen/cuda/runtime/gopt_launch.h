@@ -77,22 +77,68 @@ inline cudaError_t launch_dependent(const void* kernel, const Launch& launch, vo
   return cudaLaunchKernelExC(&config, kernel, arguments);
 }
 
-// Errors are found by cudaGetLastError after all launches. Each of `blocks` is a cluster of so many.
+// Errors are found by cudaGetLastError after all launches.
+template <class... Parameters, class... Arguments>
+void launch_with(void (*kernel)(Parameters...), const Launch& launch, cudaStream_t stream, Arguments... arguments) {
+  static_assert((std::is_same_v<Parameters, Arguments> && ...), "arguments are passed by their address");
+  void* passed[] = {static_cast<void*>(&arguments)...};
+  launch_dependent(reinterpret_cast<const void*>(kernel), launch, passed, stream);
+}
+// Each of `blocks` is a cluster of so many.
 template <class... Parameters, class... Arguments>
 void launch_cluster_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t cluster, int64_t threads,
                            cudaStream_t stream, Arguments... arguments) {
-  static_assert((std::is_same_v<Parameters, Arguments> && ...), "arguments are passed by their address");
-  void* passed[] = {static_cast<void*>(&arguments)...};
-  launch_dependent(reinterpret_cast<const void*>(kernel),
-                   {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(cluster)),
-                    .threads = dim3(static_cast<unsigned>(threads)),
-                    .cluster = static_cast<int>(cluster)},
-                   passed, stream);
+  launch_with(kernel,
+              {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(cluster)),
+               .threads = dim3(static_cast<unsigned>(threads)),
+               .cluster = static_cast<int>(cluster)},
+              stream, arguments...);
 }
 template <class... Parameters, class... Arguments>
 void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t threads, cudaStream_t stream,
                    Arguments... arguments) {
   launch_cluster_kernel(kernel, blocks, 1, threads, stream, arguments...);
+}
+// `of_each` blocks for each of `blocks`, which wait for each other; fits_at_once() says whether they may.
+template <class... Parameters, class... Arguments>
+void launch_all_at_once(void (*kernel)(Parameters...), int64_t blocks, int64_t of_each, int64_t threads,
+                        cudaStream_t stream, Arguments... arguments) {
+  launch_with(kernel,
+              {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(of_each)),
+               .threads = dim3(static_cast<unsigned>(threads)),
+               .is_all_at_once = true},
+              stream, arguments...);
+}
+
+// A number of the device that is in use; zero where there is none.
+inline int number_of_device(cudaDeviceAttr which) {
+  int device = 0, number = 0;
+  const bool was_well = cudaPeekAtLastError() == cudaSuccess;
+  const bool is_known =
+      cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&number, which, device) == cudaSuccess;
+  if (!is_known && was_well) (void)cudaGetLastError();  // which the next launch would be blamed for
+  return is_known ? number : 0;
+}
+// Bytes of shared memory that a block may ask for, and that a kernel's blocks will.
+inline int64_t most_shared_bytes() { return number_of_device(cudaDevAttrMaxSharedMemoryPerBlockOptin); }
+inline void let_ask_for(const void* kernel, int64_t shared_bytes) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+}
+
+// Blocks of a kernel that a multiprocessor has at once; zero where that is not known.
+inline int blocks_of_multiprocessor(const void* kernel, int64_t threads, int64_t shared_bytes) {
+  int blocks = 0;
+  const bool was_well = cudaPeekAtLastError() == cudaSuccess;
+  const bool is_known = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads),
+                                                                      static_cast<size_t>(shared_bytes)) == cudaSuccess;
+  if (!is_known && was_well) (void)cudaGetLastError();  // which the next launch would be blamed for
+  return is_known ? blocks : 0;
+}
+// Whether the device has room for all of these at once, when it does nothing else.
+template <class... Parameters>
+bool fits_at_once(void (*kernel)(Parameters...), int64_t blocks, int64_t of_each, int64_t threads) {
+  return blocks * of_each <= static_cast<int64_t>(number_of_device(cudaDevAttrMultiProcessorCount)) *
+                                 blocks_of_multiprocessor(reinterpret_cast<const void*>(kernel), threads, 0);
 }
 
 // That clusters of a kernel's blocks of so many threads may have: sixteen where the device has such, else eight; one

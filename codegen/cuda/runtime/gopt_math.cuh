@@ -240,11 +240,11 @@ class gopt_chunk {
 
  private:
   static constexpr int kBytes = kCount * (int)sizeof(T);
-  struct alignas(kBytes) Whole {
-    unsigned words[kBytes / 4];
+  struct alignas(kBytes < 4 ? 4 : kBytes) Whole {
+    unsigned words[(kBytes + 3) / 4];  // one is never moved so
   };
   static __device__ __forceinline__ void copy(T* to, const T* from) {
-    if (((uintptr_t)to | (uintptr_t)from) % kBytes == 0) {
+    if (kCount > 1 && ((uintptr_t)to | (uintptr_t)from) % kBytes == 0) {
       *reinterpret_cast<Whole*>(to) = *reinterpret_cast<const Whole*>(from);
       return;
     }

@@ -25,15 +25,6 @@ inline int clusters_at_once(const void* kernel, int blocks, int bytes) {
   return is_known ? clusters : 0;
 }
 
-// Blocks of a multiprocessor.
-inline int blocks_at_once(const void* kernel, int bytes) {
-  int blocks = 0;
-  const auto found =
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, kThreads, static_cast<size_t>(bytes));
-  if (found != cudaSuccess) (void)cudaGetLastError();
-  return found == cudaSuccess ? blocks : 0;
-}
-
 struct Choice {
   const void* kernel = nullptr;
   int rows = 0, blocks = 0, bytes = 0;
@@ -78,7 +69,7 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
     if (by.kept < 0 || (blocks - 1) * by.units >= call.hidden) return;  // each has to have units
     const void* const kernel = kernels[by.turns == 1];
     const auto bytes = static_cast<int>(room_bytes<cell, Products, held>(by));
-    const int at_once = is_across     ? multiprocessors * blocks_at_once(kernel, bytes) / blocks
+    const int at_once = is_across     ? multiprocessors * blocks_of_multiprocessor(kernel, kThreads, bytes) / blocks
                         : blocks == 1 ? multiprocessors
                                       : clusters_at_once(kernel, blocks, bytes);
     if (at_once == 0 || (is_across && at_once < groups)) return;
@@ -102,10 +93,8 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
 template <Cell cell, int held, bool may_round>
 void launch(Call call, cudaStream_t stream) {
   if (call.batch == 0 || cudaPeekAtLastError() != cudaSuccess) return;  // what is asked below could hide an error
-  int device = 0, most_bytes = 0, multiprocessors = 1;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&most_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  const auto most_bytes = static_cast<int>(most_shared_bytes());
+  const int multiprocessors = number_of_device(cudaDevAttrMultiProcessorCount);
   Choice choice;
   consider<cell, held, InFloats<cell, 1>>(call, most_bytes, multiprocessors, choice);
   if (call.batch > 1) consider<cell, held, InFloats<cell, 2>>(call, most_bytes, multiprocessors, choice);

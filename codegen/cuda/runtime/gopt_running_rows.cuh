@@ -121,7 +121,8 @@ __global__ void __launch_bounds__(kRunningThreads) run_rows(const T* x, T* y, in
   }
 }
 
-// Each row is one thread's, in order: where totals of parts of it may leave the range that sums from its begin stay in.
+// Each row is one thread's, in order: where totals of parts of it may leave the range that sums from its begin stay in,
+// and where there are so many rows that each is read once in less time than twice by more threads.
 template <Running how, bool is_reversed, bool is_exclusive, class T>
 __global__ void __launch_bounds__(kRunningThreads) run_in_order(const T* x, T* __restrict__ y, RowSizes s) {
   using Sum = typename RunningSum<T>::Type;
@@ -175,9 +176,11 @@ __global__ void __launch_bounds__(kRunningThreads) run_columns(const T* x, T* y,
 template <Running how, bool is_reversed, bool is_exclusive, class T>
 void run_along_rows(const T* x, T* y, const RowSizes& s, cudaStream_t stream) {
   constexpr int64_t kBlocks = 264, kLong = 8192, kOfPart = 2048, kOfWarp = 8;  // blocks at once, elements
+  constexpr int64_t kManyColumns = 65536, kFewColumns = 16384, kShort = 64;
   if (s.outer * s.row * s.inner == 0) return;
   const auto at_most = [](int64_t a, int64_t b) { return a < b ? a : b; };
-  if (!kHasSafeParts<how, T>) {
+  const bool has_many_columns = s.inner >= 32 && s.outer * s.inner >= (s.row <= kShort ? kFewColumns : kManyColumns);
+  if (!kHasSafeParts<how, T> || has_many_columns) {
     constexpr int64_t kOfBlock = 64;
     launch_kernel(&run_in_order<how, is_reversed, is_exclusive, T>, (s.outer * s.inner + kOfBlock - 1) / kOfBlock,
                   kOfBlock, stream, x, y, s);

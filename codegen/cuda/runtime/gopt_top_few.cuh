@@ -66,10 +66,10 @@ constexpr int kUsualFew = 4, kMostFew = 16;
 template <int few>
 constexpr int kMostThreadsOfFew = few > kUsualFew ? 128 : kTopThreads;
 
-// `warps` have a row: one, or all of a block.
+// `warps` have a row, or a part: one, or all of a block.
 template <bool is_largest, int few, class T>
 __global__ void __launch_bounds__(kMostThreadsOfFew<few>)
-    take_few(const T* x, Top<T> top, int64_t count_of_rows, int64_t length, int warps) {
+    take_few(const T* x, Top<T> top, int64_t count_of_parts, Parts parts, int warps) {
   using Order = OrderOf<is_largest, T>;
   constexpr int kAtOnce = 4;
   __shared__ Item<Order> of_warps[32 * few];
@@ -78,8 +78,9 @@ __global__ void __launch_bounds__(kMostThreadsOfFew<few>)
   const int lane = static_cast<int>(threadIdx.x % 32), warp = static_cast<int>(threadIdx.x / 32),
             of_block = static_cast<int>(blockDim.x / 32);
   const int64_t r = (static_cast<int64_t>(blockIdx.x) * of_block + warp) / warps, step = int64_t(32) * warps;
-  if (r >= count_of_rows) return;  // whole warps, each of which has a row
-  const T* const row = x + r * length;
+  if (r >= count_of_parts) return;  // whole warps, each of which has a row
+  const int64_t length = parts.length(r);
+  const T* const row = x + parts.begin(r);
   FirstFew<few, Order> own;
   for (int64_t first = warp % warps * 32 + lane; first < length; first += kAtOnce * step) {
     T read[kAtOnce];
@@ -100,21 +101,21 @@ __global__ void __launch_bounds__(kMostThreadsOfFew<few>)
       if (lane < warps) of_lane.kept[j] = of_warps[lane * few + j];
     item = first_of_warp(of_lane);
   }
-  if (lane < top.count) top.put(row, r, lane, item.place);
+  if (lane < top.count) top.put(row, parts, r, lane, item.place);
 }
 
-// Rows of as many elements as are wanted, `top.count`, or more, of which there may be kMostFew; places are of 32 bits.
+// Parts of as many elements as are wanted, `top.count`, or more, of which there may be kMostFew; places are of 32 bits.
 template <bool is_largest, class T>
-void take_first_few(const T* x, const Top<T>& top, int64_t count_of_rows, int64_t length, cudaStream_t stream) {
+void take_first_few(const T* x, const Top<T>& top, int64_t count_of_parts, const Parts& parts, cudaStream_t stream) {
   const auto launch = [&](auto most) {
     constexpr int few = decltype(most)::value;
     constexpr int64_t kEach = 256, kMostWarps = 4096, kRowsOfBlock = 4;
     int warps = 1;
-    while (warps < kMostThreadsOfFew<few> / 32 && length > kEach * warps && count_of_rows * warps < kMostWarps)
+    while (warps < kMostThreadsOfFew<few> / 32 && parts.most() > kEach * warps && count_of_parts * warps < kMostWarps)
       warps *= 2;
-    const int64_t blocks = warps > 1 ? count_of_rows : (count_of_rows + kRowsOfBlock - 1) / kRowsOfBlock,
+    const int64_t blocks = warps > 1 ? count_of_parts : (count_of_parts + kRowsOfBlock - 1) / kRowsOfBlock,
                   threads = 32 * (warps > 1 ? warps : kRowsOfBlock);
-    launch_kernel(&take_few<is_largest, few, T>, blocks, threads, stream, x, top, count_of_rows, length, warps);
+    launch_kernel(&take_few<is_largest, few, T>, blocks, threads, stream, x, top, count_of_parts, parts, warps);
   };
   if (top.count == 1)
     launch(std::integral_constant<int, 1>());

@@ -1,4 +1,4 @@
-// What is largest in rows, in order, each in one launch: of long rows of which few are wanted, what comes before a
+// What is largest in rows, in order: of long rows of which few are wanted, what comes before a
 // sample's element is sorted, or, where that is too little or too much, what comes before the last, which is found by
 // its digits; of others each element's rank is counted.
 #pragma once
@@ -33,16 +33,31 @@ __device__ __forceinline__ auto order_of(T x) {
 template <bool is_largest, class T>
 using OrderOf = std::conditional_t<sizeof(T) == 4, uint32_t, unsigned long long>;
 
-// What nobody reads is null.
+// Rows that lie beside each other, each in as many parts, whose last has what is over.
+struct Parts {
+  int64_t row, of_row = 1;  // elements of a row; its parts
+
+  __device__ __forceinline__ int64_t offset(int64_t r) const { return r % of_row * (row / of_row); }  // in the row
+  __device__ __forceinline__ int64_t begin(int64_t r) const { return r / of_row * row + offset(r); }
+  __device__ __forceinline__ int64_t length(int64_t r) const {
+    return r % of_row + 1 < of_row ? row / of_row : row - offset(r);
+  }
+  int64_t most() const { return row - (of_row - 1) * (row / of_row); }  // elements of the last, the longest
+};
+
+// What nobody reads is null. `given`: the places of elements that are themselves the largest of parts, in the order of
+// these, so that of equal ones the first is still the first.
 template <class T>
 struct Top {
   T* values;
   int64_t* places;
   int64_t count;
+  const int64_t* given = nullptr;
 
-  __device__ __forceinline__ void put(const T* row, int64_t r, int64_t rank, int64_t place) const {
-    if (values) values[r * count + rank] = row[place];
-    if (places) places[r * count + rank] = place;
+  // Of part r, which begins at `part`: element `place` has this rank.
+  __device__ __forceinline__ void put(const T* part, const Parts& parts, int64_t r, int64_t rank, int64_t place) const {
+    if (values) values[r * count + rank] = part[place];
+    if (places) places[r * count + rank] = given ? given[parts.begin(r) + place] : parts.offset(r) + place;
   }
 };
 
@@ -85,7 +100,7 @@ __global__ void __launch_bounds__(kRankThreads) rank_rows(const T* x, Top<T> top
     else
       rank += count_before<false>(orders, static_cast<int>(blockDim.x), order);
   }
-  if (own < length && rank < top.count) top.put(row, r, rank, own);
+  if (own < length && rank < top.count) top.put(row, {length}, r, rank, own);
 }
 
 // ---- by digits ----
@@ -179,13 +194,6 @@ struct Items {
     orders[at] = order;
     places[at] = place;
   }
-  __device__ __forceinline__ void arrange(int low, int high, bool is_rising) const {
-    const Order a = orders[low], b = orders[high];
-    const uint32_t of_a = places[low], of_b = places[high];
-    if ((b < a || (b == a && of_b < of_a)) != is_rising) return;
-    put(low, b, of_b);
-    put(high, a, of_a);
-  }
 };
 template <>
 struct Items<uint32_t> {  // both are one number
@@ -198,29 +206,46 @@ struct Items<uint32_t> {  // both are one number
   __device__ __forceinline__ void put(int at, uint32_t order, uint32_t place) const {
     items[at] = static_cast<unsigned long long>(order) << 32 | place;
   }
-  __device__ __forceinline__ void arrange(int low, int high, bool is_rising) const {
-    const unsigned long long a = items[low], b = items[high];
-    if ((b < a) != is_rising) return;
-    items[low] = b;
-    items[high] = a;
-  }
 };
 
-// By the block, of a power of two (Batcher's bitonic sort). Pairs that are no more than 32 apart are of the same 64
-// items, which one warp has.
+// An item and one that is to come after it, or before it where they are not to rise.
+template <class Order>
+__device__ __forceinline__ void arrange(const Items<Order>& of_low, int low, const Items<Order>& of_high, int high,
+                                        bool is_rising) {
+  if constexpr (sizeof(Order) == sizeof(uint32_t)) {
+    const unsigned long long a = of_low.items[low], b = of_high.items[high];
+    if ((b < a) != is_rising) return;
+    of_low.items[low] = b;
+    of_high.items[high] = a;
+  } else {
+    const Order a = of_low.orders[low], b = of_high.orders[high];
+    const uint32_t of_a = of_low.places[low], of_b = of_high.places[high];
+    if ((b < a || (b == a && of_b < of_a)) != is_rising) return;
+    of_low.put(low, b, of_b);
+    of_high.put(high, a, of_a);
+  }
+}
+
+// By the block, of a power of two, which are those from `first` on of more: from this stride on what makes sorted parts
+// of `size` from two of half of it. Pairs that are no more than 32 apart are of the same 64 items, which one warp has.
+template <class Order>
+__device__ __forceinline__ void merge_items(const Items<Order>& items, int first, int size, int stride, int count) {
+  for (; stride > 0; stride /= 2) {
+    if (stride >= 32)
+      __syncthreads();
+    else
+      __syncwarp();
+    for (int k = static_cast<int>(threadIdx.x); k < count / 2; k += static_cast<int>(blockDim.x)) {
+      const int low = 2 * k - (k & (stride - 1));
+      arrange(items, low, items, low + stride, ((first + low) & size) == 0);
+    }
+  }
+}
+
+// By the block, of a power of two (Batcher's bitonic sort).
 template <class Order>
 __device__ void sort_items(const Items<Order>& items, int count) {
-  for (int size = 2; size <= count; size *= 2)
-    for (int stride = size / 2; stride > 0; stride /= 2) {
-      if (stride >= 32)
-        __syncthreads();
-      else
-        __syncwarp();
-      for (int k = static_cast<int>(threadIdx.x); k < count / 2; k += static_cast<int>(blockDim.x)) {
-        const int low = 2 * k - (k & (stride - 1));
-        items.arrange(low, low + stride, (low & size) == 0);
-      }
-    }
+  for (int size = 2; size <= count; size *= 2) merge_items(items, 0, size, size / 2, count);
   __syncthreads();
 }
 
@@ -304,16 +329,17 @@ __device__ int take_by_sample(const OrderAt& order, int64_t length, int count, c
   return taken;
 }
 
-// A block has a row. In its shared memory are `room` items, a power of two, and at first a sample of so many.
+// A block has a row, or a part. In its shared memory are `room` items, a power of two, and at first a sample of so
+// many.
 template <bool is_largest, class T>
-__global__ void __launch_bounds__(kTopThreads)
-    select_rows(const T* x, Top<T> top, int64_t length, int room, int samples) {
+__global__ void __launch_bounds__(kTopThreads) select_rows(const T* x, Top<T> top, Parts parts, int room, int samples) {
   using Order = OrderOf<is_largest, T>;
   extern __shared__ __align__(16) char shared_memory[];
   gopt_let_next_begin();
   gopt_wait();
   const Items<Order> items(shared_memory, room);
-  const T* const row = x + blockIdx.x * length;
+  const int64_t length = parts.length(blockIdx.x);
+  const T* const row = x + parts.begin(blockIdx.x);
   const auto order = [&](int64_t k) { return order_of<is_largest>(row[k]); };
   auto count = static_cast<int>(length);
   if (room >= length) {
@@ -329,7 +355,7 @@ __global__ void __launch_bounds__(kTopThreads)
   __syncthreads();
   sort_items(items, room);
   for (int k = static_cast<int>(threadIdx.x); k < top.count; k += static_cast<int>(blockDim.x))
-    top.put(row, blockIdx.x, k, items.place(k));
+    top.put(row, parts, blockIdx.x, k, items.place(k));
 }
 
 }  // namespace rows

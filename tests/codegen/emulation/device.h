@@ -45,7 +45,7 @@ inline dim3 gridDim, blockDim;
 
 namespace emulation {
 
-constexpr unsigned kWarp = 32, kMostBlocks = 8, kMostWarps = 32, kMemory = 256 * 1024;
+constexpr unsigned kWarp = 32, kMostBlocks = 64, kMostWarps = 32, kMemory = 256 * 1024;
 
 // Copies that a thread has asked for, in stages; some are made at once, the others when it waits for their stage.
 class Copies {

@@ -42,15 +42,26 @@ inline void wait_for_own_stages() {
 }
 
 inline void write_for_all(float* at, float number) { *at = number; }
-// Others go on before; that something else is there than was is a move.
+inline void write_for_all(uint64_t* at, uint64_t number) { *at = number; }
+// That something else is there than was is a move.
+template <class T>
+void note_what_is_there(const T* at) {
+  static std::map<const T*, T> last;
+  if (std::memcmp(&last[at], at, sizeof(T)) != 0) last[at] = *at, emulation::moves++;
+}
+// Others go on before.
 inline float4 read_anew(const float* at) {
-  static std::map<const float*, float> last;
   emulation::Fiber::give_way();
   expect_multiple(reinterpret_cast<uintptr_t>(at), sizeof(float4));
   const float4 four{at[0], at[1], at[2], at[3]};
-  for (int i = 0; i < 4; i++)
-    if (std::memcmp(&last[at + i], at + i, sizeof(float)) != 0) last[at + i] = at[i], emulation::moves++;
+  for (int i = 0; i < 4; i++) note_what_is_there(at + i);
   return four;
+}
+inline void read_anew(const uint64_t* at, uint64_t& first, uint64_t& second) {
+  emulation::Fiber::give_way();
+  expect_multiple(reinterpret_cast<uintptr_t>(at), 16);
+  first = at[0], second = at[1];
+  note_what_is_there(at), note_what_is_there(at + 1);
 }
 
 }  // namespace tiles
