@@ -174,6 +174,10 @@ class ReductionWriter {
   void tighten();
   bool tighten_one(const Index& guard);
   std::string close(const LoopPart& part, const std::string& pragma, bool divided = false) const;
+  int64_t lanes_of_short(const LoopPart& part) const;
+  std::string folded(const std::string& a, const std::string& b) const;
+  std::string close_short(const LoopPart& part, int64_t lanes) const;
+  std::string lane_step(const std::string& sums, const std::string& value, const LoopPart& part) const;
   Expr guarded_body() const;
   bool serves_row(const Expr& body, const Scope& scope) const;
   bool has_result_row(const Scope& scope) const;

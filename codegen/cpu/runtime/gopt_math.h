@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "gopt_bits.h"
@@ -20,6 +21,30 @@ template <class T>
 static inline T gopt_min(T a, T b) {
   const T smaller = b < a ? b : a;
   return b != b ? b : smaller;
+}
+
+// Lanes of a short reduction, a power of two and four at least: all from one number, and together by fours.
+template <int kLanes>
+static inline void gopt_fill(float (&lanes)[kLanes], float value) {
+  for (float& own : lanes) own = value;
+}
+template <int kLanes, class Combine>
+static inline float gopt_fold(const float (&lanes)[kLanes], Combine combine) {
+  typedef float Four __attribute__((vector_size(16)));
+  Four all;
+  std::memcpy(&all, lanes, sizeof all);
+  for (int lane = 4; lane < kLanes; lane += 4) {
+    Four next;
+    std::memcpy(&next, lanes + lane, sizeof next);
+    all = combine(all, next);
+  }
+  return combine(combine(all[0], all[2]), combine(all[1], all[3]));
+}
+template <int kLanes>
+static inline bool gopt_has_any(const int (&lanes)[kLanes]) {
+  int any = 0;
+  for (const int own : lanes) any |= own;
+  return any != 0;
 }
 
 // Where a loop begins that reads under a condition, as a number that the compiler does not know: GCC (12, with

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "gopt_row_sizes.h"
@@ -205,9 +207,7 @@ class TopOfRow {
   TopOfRow(const T* row, int64_t length, int64_t count) : row_(row), length_(length), count_(count) {
     constexpr int64_t kFew = 32, kInserted = 16;
     most_ = count <= kInserted ? count : std::min(length, count + std::max(count, kFew));
-    thread_local std::vector<Item> room;
-    if (static_cast<int64_t>(room.size()) < most_ + kAtOnce) room.resize(static_cast<size_t>(most_ + kAtOnce));
-    items_ = room.data();
+    items_ = room(0, most_ + kAtOnce);
     count <= kInserted ? insert_all() : keep_all();
   }
 
@@ -259,7 +259,44 @@ class TopOfRow {
     }
     add(k, length_);
     if (kept_ > count_) keep_first();
+    sort();
+  }
+
+  // This thread's.
+  static Item* room(size_t which, int64_t count) {
+    thread_local std::array<std::vector<Item>, 2> rooms;
+    if (static_cast<int64_t>(rooms[which].size()) < count) rooms[which].resize(static_cast<size_t>(count));
+    return rooms[which].data();
+  }
+
+  // Many items that are one number by their digits, the least first (Knuth, The Art of Computer Programming, volume 3,
+  // section 5.2.5): those of places, where these are not in order, then those of orders.
+  void sort() {
+    constexpr int64_t kFewest = 96, kMany = 8192;
+    if constexpr (std::is_same_v<Item, uint64_t>) {
+      if (count_ >= kFewest) return count_ < kMany ? sort_by_digits<8>() : sort_by_digits<11>();
+    }
     std::sort(items_, items_ + count_);
+  }
+  template <int bits>
+  void sort_by_digits() {
+    constexpr int kOrder = 32, kEnd = 64;
+    if (length_ > count_)
+      for (int shift = 0; (length_ - 1) >> shift > 0; shift += bits) sort_by_digit<bits>(shift);
+    for (int shift = kOrder; shift < kEnd; shift += bits) sort_by_digit<bits>(shift);
+  }
+  template <int bits>
+  void sort_by_digit(int shift) {
+    constexpr uint64_t kDigit = (uint64_t{1} << bits) - 1;
+    std::array<uint32_t, kDigit + 1> next{};
+    const auto digit = [shift](Item item) { return (item >> shift) & kDigit; };
+    for (int64_t k = 0; k < count_; k++) next[digit(items_[k])]++;
+    if (next[digit(items_[0])] == count_) return;  // all have it
+    uint32_t before = 0;
+    for (uint32_t& own : next) before += std::exchange(own, before);
+    Item* const sorted = room(items_ == room(0, 0) ? 1 : 0, count_);
+    for (int64_t k = 0; k < count_; k++) sorted[next[digit(items_[k])]++] = items_[k];
+    items_ = sorted;
   }
 
   void keep_first() {
