@@ -28,9 +28,12 @@ class OnnxRuntimeRunner : public FileRunner {
   }
 
   Result<std::vector<std::vector<Tensor>>> run(const std::string& path,
-                                               const std::vector<std::map<std::string, Tensor>>& draws) override {
+                                               const std::vector<std::map<std::string, Tensor>>& draws,
+                                               RuntimeOptimizations optimizations) override {
     GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
-    GOPT_ASSIGN_OR_RETURN(ChildProcess process, start(folder, {path}));
+    std::vector<std::string> arguments{path};
+    if (optimizations == RuntimeOptimizations::Usual) arguments.push_back("optimized");
+    GOPT_ASSIGN_OR_RETURN(ChildProcess process, start(folder, arguments));
     const std::string inputs = (folder.path() / "inputs.npz").string();
     const std::string outputs = (folder.path() / "outputs.npz").string();
     std::vector<std::vector<Tensor>> results;

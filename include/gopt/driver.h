@@ -52,6 +52,9 @@ struct CheckReport {
   // Of code that is further off than the tolerance, but not further than the model moves where its inputs change in
   // their last digits: by how much it does.
   std::string amplified;
+  // Of files: that the runtime's own optimizations change what the original gives, so that they cannot be held against
+  // the result.
+  std::string of_runtime;
 };
 
 // The last inputs that were tried, which are those that a check failed on: "large random inputs", "given inputs".

@@ -72,7 +72,8 @@ std::string check_text(const CheckReport& c) {
   const std::string verdict = !c.passed ? "FAILED" : c.amplified.empty() ? "PASSED" : "as far as can be told PASSED";
   return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, {}{}{})", verdict, worst, c.engine,
                      c.passed ? inputs_text(c) : last_inputs(c), extent_of_check(c),
-                     c.amplified.empty() ? "" : ", " + c.amplified);
+                     c.amplified.empty() ? "" : ", " + c.amplified) +
+         (c.of_runtime.empty() ? "" : "; " + c.of_runtime);
 }
 
 std::string plan_text(const PlanLatency& p) {

@@ -112,13 +112,21 @@ json check_json(const CheckReport& check, const Tolerance& tolerance) {
   json by_draw = json::array();
   for (size_t k = 0; k < check.differences_of_draw.size(); k++)
     by_draw.push_back({{"inputs", check.draws[k]}, {"outputs", differences_json(check.differences_of_draw[k])}});
-  return {{"checked", check.checked},     {"passed", check.passed},
-          {"engine", check.engine},       {"why_not", check.why_not},
-          {"draws", check.draws},         {"not_drawn", check.not_drawn},
-          {"nodes", check.nodes},         {"nodes_checked", check.nodes_checked},
-          {"left_out", check.left_out},   {"extents", check.extents},
-          {"amplified", check.amplified}, {"outputs", differences_json(check.differences)},
-          {"by_draw", by_draw},           {"rtol", tolerance.relative},
+  return {{"checked", check.checked},
+          {"passed", check.passed},
+          {"engine", check.engine},
+          {"why_not", check.why_not},
+          {"draws", check.draws},
+          {"not_drawn", check.not_drawn},
+          {"nodes", check.nodes},
+          {"nodes_checked", check.nodes_checked},
+          {"left_out", check.left_out},
+          {"extents", check.extents},
+          {"amplified", check.amplified},
+          {"of_runtime", check.of_runtime},
+          {"outputs", differences_json(check.differences)},
+          {"by_draw", by_draw},
+          {"rtol", tolerance.relative},
           {"atol", tolerance.absolute}};
 }
 
