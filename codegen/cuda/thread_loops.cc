@@ -10,6 +10,7 @@
 #include "columns.h"
 #include "matches.h"
 #include "row_chunks.h"
+#include "row_chunks_kernel.h"
 #include "squares.h"
 
 namespace gopt::codegen {
@@ -62,7 +63,8 @@ class KernelPrinter {
         if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
     }
     if (!overlaps_ && (shared_ || !lanes_.empty()) && !columns_ && !is_step())
-      if (const auto row = row_chunks_of(body_, rows_, lanes_, most_blocks())) return print_row_chunks(*row);
+      if (const auto row = row_chunks_of(body_, rows_, lanes_, most_blocks()))
+        return print_row_chunks(writer_, body_, *row, rows_, lanes_, constants_);
     Scope& root = writer_.root();
     root.shared = shared_;
     Scope& rows = writer_.add_scope(root);
@@ -122,171 +124,10 @@ class KernelPrinter {
     return together_ == Together::Device ? kBlocksOfDevice : together_ == Together::Clusters ? kBlocksOfCluster : 1;
   }
 
-  // The threads of a row, a part of a warp, one, or all of a block or of several, have its chunks.
-  CudaKernel print_row_chunks(const RowChunks& row) {
-    const bool is_of_warp = row.threads <= kWarp && row.blocks == 1;
-    const std::string of_row = std::to_string(row.threads);
-    writer_.threads.count = row.threads;
-    if (is_of_warp) writer_.reduce = row.threads == kWarp ? "gopt_warp_reduce" : "gopt_part_reduce<" + of_row + ">";
-    const bool meets = row.blocks > kBlocksOfCluster;
-    if (meets)
-      writer_.reduce = "meeting.reduce";
-    else if (row.blocks > 1)
-      writer_.reduce = "gopt_cluster_reduce<" + std::to_string(row.blocks) +
-                       (row.beside > 1 ? ", " + std::to_string(row.beside) : "") + ">";
-    Scope& root = writer_.root();
-    root.shared = true;
-    Scope& rows = writer_.add_scope(root);
-    rows.shared = true;
-    const std::string own = row.beside > 1 ? "threadIdx.x / " + std::to_string(row.beside) : "threadIdx.x",
-                      thread = is_of_warp       ? "threadIdx.x % " + of_row
-                               : row.blocks > 1 ? "(blockIdx.y * " + of_row + " + " + own + ")"
-                                                : own;
-    std::string head = "const int64_t of_thread = " + thread + " * " + std::to_string(row.count) + ";\n";
-    std::string text = decode(rows_, "row", rows);
-    const std::string ahead = kept(row, root, Kept::Ahead, head), once = kept(row, root, Kept::Once, head);
-    text += kept(row, rows, Kept::ByRow, head);
-    Scope& chunk = bound_to_chunk(row, rows);
-    const std::string read_again = row.is_kept ? "" : reads_of(row, chunk);
-    writer_.row_loop = [&, read_again](const std::string& name, const std::string& body) {
-      return row_loop(row, place_in_reduction(row, name), body, read_again);
-    };
-    const std::string store = lanes_.empty() ? "if (" + thread + " == 0) {\n" + element(rows) + "}\n"
-                                             : stored_row(row, rows, read_again, head);
-    const int64_t count = cuda_count(rows_);
-    kernel_.threads = row.threads * row.rows * row.beside;
-    kernel_.of_each = row.blocks, kernel_.meets = meets;
-    kernel_.blocks = std::min(kMostCudaBlocks, (count + row.rows - 1) / row.rows / row.beside);
-    const std::string meeting = meets ? "gopt_meeting<" + std::to_string(row.blocks) + "> meeting(memory);\n" : "";
-    return finished(meeting + once + root.code + loop_of_rows(row, count) + text + rows.code + store + "}\n",
-                    head + ahead);
-  }
-
-  static std::string loop_of_rows(const RowChunks& row, int64_t count) {
-    if (row.beside > 1) {
-      const std::string beside = std::to_string(row.beside);
-      return cuda_loop("first_row", count, "blockIdx.x * " + beside, "gridDim.x * " + beside) + "const " +
-             cuda_index_type(count) + " row = first_row + threadIdx.x % " + beside + ";\n";
-    }
-    if (row.rows == 1) return cuda_loop("row", count, "blockIdx.x", "gridDim.x");
-    const std::string of_block = std::to_string(row.rows);
-    return cuda_loop("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(row.threads),
-                     "gridDim.x * " + of_block);
-  }
-
-  // Places along a row's axes from one that counts them all, the last fastest.
-  static std::vector<std::string> places_of(const RowChunks& row, const std::string& place) {
-    if (row.axes.size() == 1) return {place};
-    const std::string inner = std::to_string(row.axes.back().extent);
-    return {place + " / " + inner, place + " % " + inner};
-  }
-
-  // In it the axes are where a chunk begins, at `first`.
-  Scope& bound_to_chunk(const RowChunks& row, Scope& rows) {
-    Scope& at = writer_.add_scope(rows);
-    const std::vector<std::string> places = places_of(row, "first");
-    for (size_t a = 0; a < places.size(); a++)
-      at.bound.push_back({row.axes[a].symbol, a + 1 == places.size() && a == 0 ? places[a] : "(" + places[a] + ")"});
-    return at;
-  }
-
-  // A reduction's place of the element e of a chunk.
-  static std::string place_in_reduction(const RowChunks& row, const std::string& name) {
-    const std::string declared = "[[maybe_unused]] const int64_t " + name + " = ", place = "(first + e)";
-    if (!row.turns) return declared + "first + e;\n";
-    const std::vector<std::string> places = places_of(row, place);
-    return declared + places[1] + " * " + std::to_string(row.axes[0].extent) + " + " + places[0] + ";\n";
-  }
-
-  // Makes the elements of a row and stores them, in chunks where results lie along the row.
-  std::string stored_row(const RowChunks& row, Scope& rows, const std::string& read_again, std::string& head) {
-    const std::string type = storage_name(body_.output),
-                      chunk = "gopt_chunk<" + type + ", " + std::to_string(row.count) + ">";
-    Scope &at = bound_to_chunk(row, rows), &own = writer_.add_scope(rows);
-    std::string places;
-    for (size_t a = 0; a < row.axes.size(); a++) {
-      const std::string name = writer_.fresh("i");
-      own.bound.push_back({row.axes[a].symbol, name});
-      places += "[[maybe_unused]] const int64_t " + name + " = " +
-                (row.axes.size() == 1 ? "first + e" : places_of(row, "(first + e)")[a]) + ";\n";
-    }
-    const std::string value = element(own);
-    if (coefficient(body_.offset, row.axes.back().symbol) != 1)
-      return row_loop(row, places, own.code + value, read_again);
-    head += type + "* const all_out = out;\n";
-    return row_loop(row, places, "const auto out = own_out.element(e);\n" + own.code + value,
-                    read_again + chunk + " own_out(" + writer_.index_text(body_.offset, at) + ");\n",
-                    "own_out.store(all_out);\n");
-  }
-
-  // Before the kernel before has ended, for all rows, or for one.
-  enum class Kept { Ahead, Once, ByRow };
-  Kept kept_of(int input, const RowChunks& row, const Index& offset) const {
-    std::set<AtomId> symbols;
-    collect_symbols(offset, symbols);
-    if (!std::ranges::all_of(symbols, [&](AtomId symbol) { return row.is_along(symbol); })) return Kept::ByRow;
-    return constants_.contains(input) ? Kept::Ahead : Kept::Once;
-  }
-
-  std::string chunk_type(const RowChunks& row, int input) const {
-    return "gopt_chunk<" + storage_name(body_.inputs[static_cast<size_t>(input)]) + ", " + std::to_string(row.count) +
-           ">";
-  }
-  std::string chunk_text(const RowChunks& row, int input, const Index& offset, const Scope& at) const {
-    return chunk_type(row, input) + "(all_in" + std::to_string(input) + ", " + writer_.index_text(offset, at) + ")";
-  }
-
-  // Of a row that is not kept: its inputs' chunks at `first`.
-  std::string reads_of(const RowChunks& row, const Scope& at) const {
-    std::string text;
-    for (const auto& [input, offset] : row.offsets)
-      text += "[[maybe_unused]] const auto row_in" + std::to_string(input) + " = " +
-              chunk_text(row, input, offset, at) + ";\n";
-    return text;
-  }
-
-  // Reads these inputs' chunks, where they are kept; `head` names what they are read from.
-  std::string kept(const RowChunks& row, Scope& rows, Kept when, std::string& head) {
-    Scope& at = bound_to_chunk(row, rows);
-    std::string text, reads;
-    for (const auto& [input, offset] : row.offsets) {
-      if (kept_of(input, row, offset) != when) continue;
-      const std::string name = "in" + std::to_string(input),
-                        type = storage_name(body_.inputs[static_cast<size_t>(input)]);
-      head += "const " + type + "* const all_" + name + " = " + name + ";\n";
-      text += chunk_type(row, input) + " row_" + name + "[" + std::to_string(row.each) + "];\n";
-      reads += "row_" + name + "[k] = " + chunk_text(row, input, offset, at) + ";\n";
-    }
-    return reads.empty() || !row.is_kept ? "" : text + at.code + chunk_loop(row, reads);
-  }
-
-  // Over a thread's chunks: k, whose first element is `first`.
-  static std::string chunk_loop(const RowChunks& row, const std::string& body) {
-    const std::string step = std::to_string(row.threads * row.blocks * row.count),
-                      guard = row.is_whole() ? "" : "if (first < " + std::to_string(row.elements) + ") {\n";
-    return std::string(row.is_kept ? "#pragma unroll" : "#pragma unroll 4") + "\nfor (int k = 0; k < " +
-           std::to_string(row.each) + "; k++) {\nconst int64_t first = of_thread + k * " + step + ";\n" + guard + body +
-           (guard.empty() ? "" : "}\n") + "}\n";
-  }
-
-  // Over their elements: e, whose places are declared first.
-  static std::string row_loop(const RowChunks& row, const std::string& places, const std::string& body,
-                              const std::string& before, const std::string& after = "") {
-    std::string elements;
-    for (const auto& [input, _] : row.offsets) {
-      const std::string own = "in" + std::to_string(input);
-      elements +=
-          "[[maybe_unused]] const auto " + own + " = row_" + own + (row.is_kept ? "[k]" : "") + ".element(e);\n";
-    }
-    return chunk_loop(row, before + "#pragma unroll\nfor (int e = 0; e < " + std::to_string(row.count) + "; e++) {\n" +
-                               places + elements + body + "}\n" + after);
-  }
-
   CudaKernel finished(const std::string& text, const std::string& before = "") const {
     // A step reads what others of the same launch wrote: nothing says that it does not change.
     CudaKernel kernel = cuda_kernel(body_, overlaps_ || is_step(), text, before, constants_);
     kernel.blocks = kernel_.blocks, kernel.threads = kernel_.threads;
-    kernel.of_each = kernel_.of_each, kernel.meets = kernel_.meets;
     return kernel;
   }
 
