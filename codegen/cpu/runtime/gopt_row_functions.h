@@ -28,7 +28,7 @@ template <Running how, bool is_reversed, bool is_exclusive, class T>
 class RunningRows {
   using Sum = typename RunningSum<T>::Type;
   static constexpr int kStreams = 4;  // rows, or parts of one: a sum waits for the one before
-  static constexpr int64_t kColumns = 1024, kLanes = 16;
+  static constexpr int64_t kColumns = 1024, kLanes = 16, kOfVector = 8;
 
  public:
   RunningRows(const T* x, T* y, const RowSizes& sizes) : x_(x), y_(y), s_(sizes) {}
@@ -128,6 +128,17 @@ class RunningRows {
   }
 
   void run_strip(int64_t begin, int64_t count) const {
+    // Lines that lie near each other are gone through again for every few columns, whose sums are in registers then.
+    if (s_.inner <= kColumns)
+      for (; count >= kOfVector; begin += kOfVector, count -= kOfVector) {
+        constexpr int kVectors = 4;
+        if (count >= kVectors * kOfVector) {
+          run_vectors<kVectors>(begin);
+          begin += (kVectors - 1) * kOfVector, count -= (kVectors - 1) * kOfVector;
+        } else {
+          run_vectors<1>(begin);
+        }
+      }
     Sum sums[kColumns];
     std::fill(sums, sums + count, kNone);
     for (int64_t step = 0; step < s_.row; step++) {
@@ -137,6 +148,27 @@ class RunningRows {
         const Sum with = run_on<how>(sums[c], static_cast<Sum>(x[c]));
         y[c] = static_cast<T>(is_exclusive ? sums[c] : with);
         sums[c] = with;
+      }
+    }
+  }
+
+  template <int kVectors>
+  void run_vectors(int64_t begin) const {
+    typedef T Elements __attribute__((vector_size(kOfVector * sizeof(T))));
+    typedef Sum Sums __attribute__((vector_size(kOfVector * sizeof(Sum))));
+    Sums sums[kVectors];
+    for (Sums& own : sums) own = Sums{} + kNone;
+    for (int64_t step = 0; step < s_.row; step++) {
+      const int64_t at = begin + place(step, s_.row) * s_.inner;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; v++) {
+        Elements own;
+        std::memcpy(&own, x_ + at + v * kOfVector, sizeof own);
+        const Sums elements = __builtin_convertvector(own, Sums),
+                   with = how == Running::Sum ? sums[v] + elements : sums[v] * elements;
+        own = __builtin_convertvector(is_exclusive ? sums[v] : with, Elements);
+        std::memcpy(y_ + at + v * kOfVector, &own, sizeof own);
+        sums[v] = with;
       }
     }
   }
