@@ -279,6 +279,9 @@ bool ReductionWriter::has_result_row(const Scope& scope) const {
 bool ReductionWriter::serves_row(const Expr& body, const Scope& scope) const {
   if (!w_.row || parts_.size() != 1 || !parts_[0].lows.empty() || !parts_[0].highs.empty()) return false;
   if (binders_[0].extent != w_.row->extent || !w_.is_expensive(body)) return false;
+  std::set<AtomId> symbols;  // what is the same along the row is no array over it
+  collect_symbols(body, symbols);
+  if (!symbols.contains(binders_[0].symbol)) return false;
   if (w_.row->capacity > kMaxRow && !has_result_row(scope)) return false;
   std::set<const Expr::Node*> seen;
   return contains(w_.body_.value, with_symbol(body, binders_[0].symbol, w_.row->symbol), seen);

@@ -53,7 +53,7 @@ bool names_places(const Graph& graph, const Value& value) { return index_limit(g
 Result<Tensor> draw_tensor(const std::string& name, const TensorType& type, int64_t limit, uint64_t seed) {
   if (!is_computable(type.element))
     return Error{"input " + name + ": elements of type " + to_string(type.element) +
-                 " cannot be drawn; give them with --inputs"};
+                 " cannot be drawn; gopt run and gopt bench take them with --inputs, a check with --check FILE.npz"};
   if (!type.has_static_shape())
     return Error{"input " + name + " is " + to_string(type) + ": say its extents with --shape " + name + "=..."};
   const std::vector<int64_t> dims = type.static_shape();

@@ -146,6 +146,15 @@ void collect_products(const Cond& cond, Products& found) {
   }
 }
 
+// Numbers that extents are compared with: as many as there are to be.
+void collect_numbers(const Cond& cond, std::set<int64_t>& numbers) {
+  constexpr int64_t kMost = 1 << 24;
+  if (cond.kind() == CondKind::And || cond.kind() == CondKind::Or)
+    for (const Cond& part : cond.parts()) collect_numbers(part, numbers);
+  if (cond.kind() == CondKind::NonNegative && std::abs(cond.index().constant()) <= kMost)
+    numbers.insert(std::max<int64_t>(1, std::abs(cond.index().constant())));
+}
+
 bool holds(const SizeDemand& demand, const std::vector<OpenExtent>& open) { return are_allowed({demand}, open); }
 
 // Factors for extents whose product is to be a number of the model (lines of weights that an image of any extents is
@@ -220,6 +229,8 @@ void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   std::set<int64_t> candidates{1, 2};
   for (const OpenExtent& a : open)
     for (const OpenExtent& b : open) candidates.insert({a.usual, a.usual + 1, a.usual + b.usual});
+  for (const SizeDemand& demand : demands)
+    if (!holds(demand, factored)) collect_numbers(demand.cond, candidates);
   const std::vector<int64_t> numbers = driver::extents_in_numbers(graph);
   candidates.insert(numbers.begin(), numbers.end());
   const std::vector<int64_t> choices(candidates.rbegin(), candidates.rend());

@@ -253,7 +253,9 @@ class BoxPrinter {
     std::vector<Expr> found;
     std::set<const Expr::Node*> seen;
     outer_reductions(body_.value, lanes.symbol, found, seen);
-    for (const Expr& e : found) (void)writer_.value(e, scope, writer_.type_of(e, Scalar::Float));
+    // Of constants alone they are of the result's type.
+    const Scalar real = body_.output == ElementType::Float64 ? Scalar::Double : Scalar::Float;
+    for (const Expr& e : found) (void)writer_.value(e, scope, writer_.type_of(e, real));
   }
 
   bool is_move() const { return body_.value->kind == ExprKind::Read && !has_load(body_.value->subscripts[0]); }

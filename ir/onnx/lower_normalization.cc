@@ -77,7 +77,7 @@ Values lower_lp_normalization(Lowering& l) {
   const int64_t p = l.integer("p", 2), axis = l.axis(l.integer("axis", -1), rank_of(x));
   Lowering::require((p == 1 || p == 2) && is_floating(type_of(x)));
   const Value norm = l.reduce(p == 1 ? OpKind::ReduceL1 : OpKind::ReduceL2, x, {axis}), zero = l.scalar(type_of(x), 0);
-  return {l.where(l.op(OpKind::Less, {zero, norm}), l.div(x, norm), zero)};
+  return {l.where(l.op(OpKind::Equal, {norm, zero}), zero, l.div(x, norm))};  // a NaN stays
 }
 
 Value power(Lowering& l, const Value& x, double exponent) {

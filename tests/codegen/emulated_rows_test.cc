@@ -82,6 +82,10 @@ void take_few_of(const reference::Rows& s, int count, const std::vector<T>& x, R
     take_first_few<is_largest>(x, top, s.outer, Parts{s.row}, nullptr);
   });
 }
+template <class T, bool is_largest>
+void take_few_of(const reference::Rows& s, int count, Numbers numbers, Read read = Read::Both) {
+  take_few_of<T, is_largest>(s, count, reference::drawn<T>(s.count(), numbers, seed++), read);
+}
 // As the runtime divides it, on a device with so much shared memory.
 template <class T, bool is_largest>
 void take_as_divided(const reference::Rows& s, int count, int64_t parts, Numbers numbers, int64_t shared_bytes, Read read = Read::Both) {

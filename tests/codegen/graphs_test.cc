@@ -18,6 +18,13 @@ const Row kRows[] = {
     {"TwoUsers", "input x : f32[3,50]\na = Relu(x)\nb = Exp(a)\nc = Neg(a)\nd = Add(b, c)\noutput y = d\noutput z = b"},
     {"SoftmaxLast", "input x : f32[3,4,70]\ny = Softmax(x) {axis=-1}\noutput y = y"},
     {"SoftmaxMiddle", "input x : f32[3,40,7]\ny = Softmax(x) {axis=1}\noutput y = y"},
+    // A row of constants alone, of the type of the others.
+    {"SoftmaxOfPaddedRows", "input x : f32[2,3]\np = Pad(x) {pads=[1,0,0,0]}\ny = Softmax(p) {axis=-1}\noutput y = y"},
+    {"SoftmaxOfWidePaddedRows",
+     "input x : f32[2,70]\np = Pad(x) {pads=[0,0,2,0]}\nr = Relu(p)\ny = Softmax(r) {axis=-1}\noutput y = y"},
+    {"LogSoftmaxOfPaddedRowsOfDoubles",
+     "input x : f64[2,7]\np = Pad(x) {pads=[1,0,0,0], value=1e300}\ny = LogSoftmax(p) {axis=-1}\n"
+     "output y = y"},
     {"SoftmaxFirst", "input x : f32[30,5]\ny = Softmax(x) {axis=0}\noutput y = y"},
     {"SoftmaxWide", "input x : f32[2,8,3000]\ny = Softmax(x) {axis=1}\noutput y = y"},
     {"SoftmaxOfLongColumns", "input x : f32[2,3,5000]\ny = Softmax(x) {axis=1}\noutput y = y"},

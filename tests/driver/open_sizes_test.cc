@@ -7,6 +7,7 @@
 
 #include "gopt/interpreter.h"
 #include "gopt/kernel_costs.h"
+#include "gopt/row_function.h"
 #include "gopt/runnable_model.h"
 #include "gopt/sized_plans.h"
 #include "gopt/text.h"
@@ -314,6 +315,24 @@ TEST(OpenSizes, AMaximumIsOfAnOpenExtent) {
   EXPECT_EQ((*open)[0].usual, 30);
   EXPECT_EQ((*open)[1].usual, 3);
   EXPECT_EQ((*open)[1].maximum, 3);
+}
+
+// As many as are taken of a row.
+TEST(OpenSizes, AreAsLargeAsTheModelSays) {
+  GraphBuilder builder;
+  auto top = std::make_shared<OpaqueOp>();
+  const RowFunction function{.kind = RowFunction::Kind::Top, .axis = 1};
+  top->op_type = to_string(function.kind);
+  top->payload = to_string(function);
+  top->row_function = std::make_shared<const RowFunction>(function);
+  const Index b = symbol("b"), n = symbol("n");
+  const Value x = builder.input("x", {ElementType::Float32, Shape{b, n}});
+  const TensorType taken{ElementType::Float32, Shape{b, Index(2000)}}, places{ElementType::Int64, taken.shape};
+  builder.output("y", {builder.opaque(std::move(top), {x}, {taken, places}), 0});
+  const auto open = open_extents(builder.build(), {}, {});
+  ASSERT_TRUE(open.ok()) << open.error().message;
+  EXPECT_EQ((*open)[0].usual, 8);
+  EXPECT_EQ((*open)[1].usual, 2000);
 }
 
 // Beside code for named sizes, which these are run by.
