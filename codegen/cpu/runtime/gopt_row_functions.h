@@ -116,9 +116,14 @@ class RunningRows {
       scan<1>(block * s_.row + parts * length, left, left, before + block * (parts + 1) + parts);
   }
 
-  // Elements beside each other each have their own sum; in strips, so that each thread has one.
+  // Elements beside each other each have their own sum; in strips, so that each thread has one, but of short lines
+  // that begin within lines of the cache, of which two threads would write one in each: what takes longer than it
+  // saves.
   void run_columns(int threads) const {
-    const int64_t of_threads = (s_.outer * s_.inner + threads - 1) / threads,
+    constexpr int64_t kOfCache = 64, kShort = 4096;  // bytes
+    const auto line = s_.inner * static_cast<int64_t>(sizeof(T));
+    const bool are_shared = line % kOfCache != 0 && line < kShort;
+    const int64_t of_threads = are_shared ? s_.inner : (s_.outer * s_.inner + threads - 1) / threads,
                   width = std::min({kColumns, s_.inner, (of_threads + kLanes - 1) / kLanes * kLanes}),
                   strips = (s_.inner + width - 1) / width;
     share_each(s_.outer * strips, threads, [&](int64_t k, int) {
