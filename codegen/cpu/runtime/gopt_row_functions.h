@@ -134,16 +134,11 @@ class RunningRows {
 
   void run_strip(int64_t begin, int64_t count) const {
     // Lines that lie near each other are gone through again for every few columns, whose sums are in registers then.
-    if (s_.inner <= kColumns)
-      for (; count >= kOfVector; begin += kOfVector, count -= kOfVector) {
-        constexpr int kVectors = 4;
-        if (count >= kVectors * kOfVector) {
-          run_vectors<kVectors>(begin);
-          begin += (kVectors - 1) * kOfVector, count -= (kVectors - 1) * kOfVector;
-        } else {
-          run_vectors<1>(begin);
-        }
-      }
+    if (s_.inner <= kColumns) {
+      constexpr int64_t kWide = 4 * kOfVector;
+      for (; count >= kWide; begin += kWide, count -= kWide) run_vectors<4>(begin);
+      for (; count >= kOfVector; begin += kOfVector, count -= kOfVector) run_vectors<1>(begin);
+    }
     Sum sums[kColumns];
     std::fill(sums, sums + count, kNone);
     for (int64_t step = 0; step < s_.row; step++) {

@@ -110,13 +110,21 @@ void launch_all_at_once(void (*kernel)(Parameters...), int64_t blocks, int64_t o
               stream, arguments...);
 }
 
+// Whether the device tells what is asked; of what it does not no error is left, which the next launch would be blamed
+// for.
+template <class Ask>
+bool tells(const Ask& ask) {
+  const bool was_well = cudaPeekAtLastError() == cudaSuccess, is_told = ask();
+  if (!is_told && was_well) (void)cudaGetLastError();
+  return is_told;
+}
+
 // A number of the device that is in use; zero where there is none.
 inline int number_of_device(cudaDeviceAttr which) {
   int device = 0, number = 0;
-  const bool was_well = cudaPeekAtLastError() == cudaSuccess;
-  const bool is_known =
-      cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&number, which, device) == cudaSuccess;
-  if (!is_known && was_well) (void)cudaGetLastError();  // which the next launch would be blamed for
+  const bool is_known = tells([&] {
+    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&number, which, device) == cudaSuccess;
+  });
   return is_known ? number : 0;
 }
 // Bytes of shared memory that a block may ask for, and that a kernel's blocks will.
@@ -128,10 +136,10 @@ inline void let_ask_for(const void* kernel, int64_t shared_bytes) {
 // Blocks of a kernel that a multiprocessor has at once; zero where that is not known.
 inline int blocks_of_multiprocessor(const void* kernel, int64_t threads, int64_t shared_bytes) {
   int blocks = 0;
-  const bool was_well = cudaPeekAtLastError() == cudaSuccess;
-  const bool is_known = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads),
-                                                                      static_cast<size_t>(shared_bytes)) == cudaSuccess;
-  if (!is_known && was_well) (void)cudaGetLastError();  // which the next launch would be blamed for
+  const bool is_known = tells([&] {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads),
+                                                         static_cast<size_t>(shared_bytes)) == cudaSuccess;
+  });
   return is_known ? blocks : 0;
 }
 // Whether the device has room for all of these at once, when it does nothing else.
@@ -153,11 +161,10 @@ inline int most_blocks_of_cluster(const void* kernel, int threads) {
   config.gridDim = dim3(1, kMany), config.blockDim = dim3(static_cast<unsigned>(threads));
   config.attrs = &attribute, config.numAttrs = 1;
   int clusters = 0;
-  const bool was_well = cudaPeekAtLastError() == cudaSuccess;
-  const bool has_many =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
-      cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0;
-  if (!has_many && was_well) (void)cudaGetLastError();  // which the next launch would be blamed for
+  const bool has_many = tells([&] {
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
+           cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0;
+  });
   return has_many ? kMany : kSome;
 }
 
