@@ -181,6 +181,8 @@ def emit(args, path, name, end="", flags=""):
     start = time.perf_counter()
     run_command([args.gopt, "optimize", path, "--emit", folder, "--report", report, *join_flags(usual, shlex.split(args.extra), flags.split())])
     seconds, written = time.perf_counter() - start, json.loads(report.read_text())
+    for note in written["notes"]:  # kernels that could not be timed, for one
+        print(f"{name}{end}: {note}", file=sys.stderr)
     return {"kernels": written["cost"]["after_kernels"], "estimated_ms": written["cost"]["after_ms"], "tuning_s": seconds}, written
 
 

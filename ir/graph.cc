@@ -100,8 +100,31 @@ std::vector<NodePtr> topological(const std::vector<GraphOutput>& outputs) {
   return order;
 }
 
-bool is_weights_only(const Node& node, const auto& known) {
+double bytes_made(const Node& node) {
+  double bytes = 0;
+  for (const TensorType& type : node.outputs) {
+    if (!type.has_static_shape()) continue;
+    double own = static_cast<double>(size_bytes(type.element));
+    for (const int64_t extent : type.static_shape()) own *= static_cast<double>(extent);
+    bytes += own;
+  }
+  return bytes;
+}
+
+// What nodes of constants may make before a run: some times as much as the constants are, or what any machine has. (A
+// Tile of eight numbers, summed, may be more than there is memory.)
+double most_made(const std::vector<NodePtr>& nodes) {
+  constexpr double kAlways = 1 << 30, kTimes = 4;
+  double bytes = 0;
+  for (const NodePtr& node : nodes)
+    if (node->is(OpKind::Constant)) bytes += static_cast<double>(node->tensor.bytes().size());
+  return std::max(kAlways, kTimes * bytes);
+}
+
+bool is_weights_only(const Node& node, double most_bytes, const auto& known) {
   if (node.is(OpKind::Input) || node.is(OpKind::Opaque)) return false;
+  if (node.is(OpKind::Constant)) return true;
+  if (bytes_made(node) > most_bytes) return false;
   if (op_info(node.op).has(kShapeOnly)) return node.inputs.empty() || node.inputs[0].type().has_static_shape();
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value& v) { return !v || known(v); });
 }
@@ -116,6 +139,7 @@ Graph::Graph(std::vector<Value> inputs, std::vector<GraphOutput> outputs, Metada
   std::string key;
   for (size_t i = 0; i < data->nodes.size(); i++) data->ids[data->nodes[i].get()] = NodeId{static_cast<uint32_t>(i)};
   data->users.resize(data->nodes.size());
+  const double most_bytes = most_made(data->nodes);
   for (size_t i = 0; i < data->nodes.size(); i++) {
     const Node& node = *data->nodes[i];
     for (const Value& v : node.inputs) {
@@ -124,7 +148,7 @@ Graph::Graph(std::vector<Value> inputs, std::vector<GraphOutput> outputs, Metada
       if (users.empty() || users.back() != NodeId{static_cast<uint32_t>(i)})
         users.push_back(NodeId{static_cast<uint32_t>(i)});
     }
-    data->weights_only.push_back(is_weights_only(node, [&](const Value& v) {
+    data->weights_only.push_back(is_weights_only(node, most_bytes, [&](const Value& v) {
       return bool{data->weights_only[static_cast<uint32_t>(data->ids[v.node.get()])]};
     }));
   }

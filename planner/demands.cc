@@ -103,7 +103,8 @@ class SizeDemandFinder {
     if (left.is_true() || has_load_within(left)) return;
     const std::string text =
         name_of_node(node) + " (" + (node.opaque ? node.opaque->op_type : op_info(node.op).name) + "): " + what;
-    if (seen_.insert(text).second) demands_.push_back({left, text});
+    // Of several axes a definition may say the same.
+    if (seen_.insert(text + to_string(left)).second) demands_.push_back({left, text});
   }
 
   static bool has_load_within(const Cond& cond) {
@@ -135,7 +136,8 @@ std::vector<SizeDemand> size_demands(const Plan& plan) {
 
 void add_demands(std::vector<SizeDemand>& demands, const std::vector<SizeDemand>& others) {
   for (const SizeDemand& other : others)
-    if (std::ranges::none_of(demands, [&](const SizeDemand& own) { return own.what == other.what; }))
+    if (std::ranges::none_of(demands,
+                             [&](const SizeDemand& own) { return own.what == other.what && own.cond == other.cond; }))
       demands.push_back(other);
 }
 

@@ -342,6 +342,7 @@ std::vector<EmittedFile> runtime_files(const std::vector<Plan>& plans, const Gen
                                  "gopt_running.h",
                                  "gopt_team.h",
                                  "gopt_pace.h",
+                                 "gopt_threads.h",
                                  "gopt_team.cc",
                                  "gopt_math.h",
                                  "gopt_elementary.h",

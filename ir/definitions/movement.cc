@@ -68,6 +68,11 @@ void define_Split(DefineContext& c) {
       const int64_t part = ceil_div(extent, Index(count)).constant();
       for (int64_t k = 0; k < count; k++)
         sizes.emplace_back(std::clamp(extent.constant() - k * part, int64_t{0}, part));
+    } else if (c.has("num_outputs")) {
+      const Index part = ceil_div(extent, Index(count)), last = extent - part * Index(count - 1);
+      c.require(at_least(last, Index(0)), "the last part, " + to_string(last) + ", is not negative");
+      sizes.assign(static_cast<size_t>(count - 1), part);
+      sizes.push_back(last);
     } else {
       const Index part = floor_div(extent, Index(count));
       c.require(equal(part * Index(count), extent), "the axis is a multiple of the number of outputs");

@@ -178,6 +178,7 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
   Values inputs = view.inputs;
   if (!attributes || !take_input_attributes(state, view, info, inputs, *attributes)) return MaybeValues();
   if (kind == OpKind::Slice && !inputs.empty() && may_be_outside(inputs[0], *attributes)) return MaybeValues();
+  if (kind == OpKind::Slice && !inputs.empty()) simplify_ranges(inputs[0], *attributes);
   if (kind == OpKind::Reshape && !inputs.empty()) shorten_shape(inputs[0], *attributes);
   if (state.original_types) GOPT_RETURN_IF_ERROR(rebatch_node(state, view, kind, inputs, *attributes));
   auto node = state.builder.add(kind, inputs, *attributes, *outputs, view.node.name(),

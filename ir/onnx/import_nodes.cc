@@ -110,9 +110,10 @@ Status check_declared(const ImportState& state, const std::string& name, const T
 
 // ONNX's own shape inference long counted, with ceil_mode, a last window that no kernel computes. Files declare such
 // extents, of the node's values or only of what comes of them, and runtimes run them: the declared shapes are void from
-// there on.
+// there on. Of an STFT without a frame's length it counts frequencies of the step between frames.
 bool may_declare_too_much(const onnx::NodeProto& node) {
-  return std::any_of(node.attribute().begin(), node.attribute().end(),
+  return node.op_type() == "STFT" ||
+         std::any_of(node.attribute().begin(), node.attribute().end(),
                      [](const auto& attribute) { return attribute.name() == "ceil_mode" && attribute.i() != 0; });
 }
 void drop_declared_shapes(ImportState& state, const std::string& reason) {

@@ -1,6 +1,7 @@
 #include "integer_values.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace gopt::ir {
 namespace {
@@ -53,7 +54,7 @@ std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
       return a * b;
     case OpKind::Div:
       if (is_at_least(a, 0) && is_at_least(b, 1)) return floor_div(a, b);
-      return x && y && *y != 0 ? std::optional<Index>(*x / *y) : std::nullopt;
+      return x && y && *y != 0 && *y != -1 ? std::optional<Index>(*x / *y) : std::nullopt;  // the least / -1 is none
     case OpKind::Max: {
       if (x && y) return std::max(*x, *y);
       if (is_beyond(a) || is_beyond(b)) return std::nullopt;
@@ -197,6 +198,15 @@ std::optional<Entries> learn(ImportState& state, const Node& node, size_t count)
   }
 }
 
+// Numbers beyond 64 bits are none that an extent could be: runtimes wrap them, or what comes of them wraps back.
+std::optional<Entries> learn_within(ImportState& state, const Node& node, size_t count) {
+  try {
+    return learn(state, node, count);
+  } catch (const std::overflow_error&) {
+    return std::nullopt;
+  }
+}
+
 // The number of elements where the tensor is one that is looked at.
 std::optional<int64_t> small_count(const TensorType& type) {
   if (!is_integral(type.element) || !type.has_static_shape() || type.shape->size() > 1) return std::nullopt;
@@ -250,7 +260,7 @@ void learn_integers(ImportState& state, const Value& value) {
   if (!count || value.output != 0 || node.is(OpKind::Constant) || node.is(OpKind::Input) || node.is(OpKind::Opaque))
     return;
   if (state.integers.contains(value)) return;
-  auto entries = learn(state, node, static_cast<size_t>(*count));
+  auto entries = learn_within(state, node, static_cast<size_t>(*count));
   if (!entries || static_cast<int64_t>(entries->size()) != *count) return;
   std::set<AtomId> symbols;
   for (const Index& entry : *entries) collect_symbols(entry, symbols);

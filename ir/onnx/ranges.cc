@@ -1,5 +1,6 @@
 #include "ranges.h"
 
+#include <algorithm>
 #include <climits>
 
 #include "gopt/definition.h"
@@ -24,7 +25,30 @@ std::optional<size_t> axis_of(const Attributes& attributes, size_t k, size_t ran
   return axis >= 0 && axis < static_cast<int64_t>(rank) ? std::optional(static_cast<size_t>(axis)) : std::nullopt;
 }
 
+// Of places that are both counted from the beginning, or both from the end.
+bool is_empty_anywhere(const Index& start, const Index& end, int64_t step) {
+  if (!start.is_constant() || !end.is_constant() || (start.constant() < 0) != (end.constant() < 0)) return false;
+  return step > 0 ? start.constant() >= end.constant() : start.constant() <= end.constant();
+}
+
 }  // namespace
+
+void simplify_ranges(const Value& input, Attributes& attributes) {
+  auto *starts = entries_of(attributes, "starts"), *ends = entries_of(attributes, "ends"),
+       *steps = entries_of(attributes, "steps");
+  if (!input || !input.type().shape || !starts || !ends || starts->size() != ends->size()) return;
+  const Shape& shape = *input.type().shape;
+  for (size_t k = 0; k < starts->size(); k++) {
+    Index* const step = steps && k < steps->size() ? &(*steps)[k] : nullptr;
+    if (step && !step->is_constant()) continue;
+    if (step) *step = std::clamp<int64_t>(step->constant(), -INT_MAX, INT_MAX);  // which is beyond any extent
+    const auto axis = axis_of(attributes, k, shape.size());
+    const int64_t by = step ? step->constant() : 1;
+    if (!axis || shape[*axis].is_constant() || by == 0 || !is_empty_anywhere((*starts)[k], (*ends)[k], by)) continue;
+    (*starts)[k] = (*ends)[k] = 0;
+    if (step) *step = 1;
+  }
+}
 
 bool may_clamp(const Node& node) {
   if (!node.is(OpKind::Slice) && !node.is(OpKind::Split)) return false;

@@ -8,6 +8,10 @@
 
 namespace gopt::ir {
 
+// Writes what a Slice says of its places so that the definition takes it as ONNX means it: a range that is empty at any
+// extent of an open axis begins and ends at 0, and no step is longer than what indices are computed with.
+void simplify_ranges(const Value& input, Attributes& attributes);
+
 // Where a symbolic extent may be smaller than a range or not a multiple of parts, ONNX clamps; the definition does not.
 bool may_clamp(const Node& node);
 

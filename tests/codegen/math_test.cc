@@ -43,7 +43,7 @@ const Row kRows[] = {
     {"Exp", gopt_exp, std::exp, -87, 88.7},
     {"ExpNearZero", gopt_exp, std::exp, -1e-3, 1e-3},
     {"ExpSmallest", gopt_exp, std::exp, -87.33, -86.9},
-    {"ExpLargest", gopt_exp, std::exp, 88.3, 88.72},
+    {"ExpLargest", gopt_exp, std::exp, 88.3, 88.72283},
     {"Tanh", gopt_tanh, std::tanh, -12, 12},
     {"TanhNearZero", gopt_tanh, std::tanh, -1e-3, 1e-3},
     {"Erf", gopt_erf, std::erf, -5, 5},
@@ -79,6 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Functions, MathTest, testing::ValuesIn(kRows),
 TEST(Math, EndsOfTheRange) {
   EXPECT_EQ(gopt_exp(-INFINITY), 0.0f);
   EXPECT_EQ(gopt_exp(INFINITY), INFINITY);
+  EXPECT_EQ(gopt_exp(88.7228394f), INFINITY);
   EXPECT_EQ(gopt_exp(100.0f), INFINITY);
   EXPECT_EQ(gopt_exp(-200.0f), 0.0f);
   EXPECT_EQ(gopt_tanh(INFINITY), 1.0f);

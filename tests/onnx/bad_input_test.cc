@@ -480,6 +480,27 @@ TEST(OnnxExport, AWeightThatCannotBeEvaluatedLeavesNothing) {
   EXPECT_EQ(folder.count(), 0u);
 }
 
+// Newer opsets allow what older ones refuse, where said is by which one a node is refused; types that this one does not
+// know are no fault.
+TEST(OnnxBadInput, OfANewerOpsetSaidIsByWhichANodeIsRefused) {
+  for (const auto& [type, is_told] : {std::pair{kInt64, true}, {19, false}}) {
+    const TestFolder folder;
+    TestModel model(23, 10);
+    model.input("x", {2, 3});
+    if (is_told)
+      model.node("Softmax", {"x"}, {"y"}).i("axis", 5);
+    else
+      model.node("Cast", {"x"}, {"y"}).i("to", type);
+    model.output("y", {2, 3}, is_told ? kFloat : type);
+    model.save(folder.file("a.onnx"));
+    const auto imported = import_onnx(folder.file("a.onnx"));
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    ASSERT_EQ(imported->warnings.size(), is_told ? 1U : 0U);
+    if (!is_told) continue;
+    EXPECT_NE(imported->warnings[0].find("(by opset 17): 'axis' must"), std::string::npos) << imported->warnings[0];
+  }
+}
+
 // A node that no definition takes is kept as it is: where ONNX's own check finds what is wrong with it, that is told.
 TEST(OnnxBadInput, WhatIsWrongWithANodeThatIsKeptIsTold) {
   struct Case {

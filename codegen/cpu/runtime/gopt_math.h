@@ -122,7 +122,7 @@ static inline float gopt_exp(float x) {
   // Times 2^n by adding to the exponent, which stays that of a normal number: e^r is below 1 where n is 128, and not
   // where it is -126.
   const float e = gopt_float_of(gopt_bits_of(p) + (gopt_bits_of(sum) << 23));
-  const float high = x <= 88.72f ? e : x + std::numeric_limits<float>::infinity();
+  const float high = x <= 88.7228317f ? e : x + std::numeric_limits<float>::infinity();
   return x < -87.33f ? 0.0f : high;
 }
 

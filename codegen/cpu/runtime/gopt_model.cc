@@ -8,6 +8,7 @@
 
 #include "gopt_general.h"
 #include "gopt_pace.h"
+#include "gopt_threads.h"
 
 using gopt_runtime::AnySize;
 using gopt_runtime::Block;
@@ -43,7 +44,7 @@ struct gopt_model {
   gopt_model(const char* path, int count)
       : weights(path, description.weight_bytes),
         operators(description.operator_count, description.operators),
-        threads(count > 0 ? count : omp_get_max_threads()),
+        threads(count > 0 ? count : gopt_runtime::default_threads()),
         prepared(description.variant_count),
         alone(description.variant_count),
         part_inputs(description.input_count),
