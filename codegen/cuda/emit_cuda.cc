@@ -34,11 +34,9 @@ class CudaEmitter {
         declarations_ += printed.declaration;
         step(kernel, printed.call);
       } else if (kernel.kind == KernelKind::Recurrence) {
-        add_launch(kernel, print_recurrence(plan_, kernel, recurrences_.count), recurrences_);
+        add_launch(kernel, print_recurrence(plan_, kernel, recurrences_.count, kShared), recurrences_);
       } else if (kernel.kind == KernelKind::RowFunction) {
-        const PrintedRowFunction printed = print_row_function(plan_, kernel, row_functions_.count, kShared);
-        shared_bytes_ = std::max(shared_bytes_, printed.scratch_bytes);
-        add_launch(kernel, printed.launch, row_functions_);
+        add_launch(kernel, print_row_function(plan_, kernel, row_functions_.count, kShared), row_functions_);
       } else if (has_library_call(kernel)) {
         const CudaLibraryCall call = print_cuda_library_call(plan_, kernel, primitives_, tiles_);
         primitives_ += call.primitives;
@@ -60,6 +58,7 @@ class CudaEmitter {
   void add_launch(const Kernel& kernel, const PrintedLaunch& printed, Launches& file) {
     file.text += printed.text;
     file.count++;
+    shared_bytes_ = std::max(shared_bytes_, printed.scratch_bytes);
     declarations_ += printed.declaration;
     step(kernel, printed.call);
   }
@@ -94,8 +93,9 @@ class CudaEmitter {
         row_functions_.count > 0)
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});
     if (recurrences_.count > 0)
-      runtime.insert(runtime.end(), {"gopt_recurrence_step.cuh", "gopt_recurrence_division.cuh",
-                                     "gopt_recurrence_halves.cuh", "gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
+      runtime.insert(runtime.end(),
+                     {"gopt_recurrence_step.cuh", "gopt_recurrence_division.cuh", "gopt_recurrence_halves.cuh",
+                      "gopt_recurrence_shares.cuh", "gopt_recurrence.cuh", "gopt_recurrence_call.cuh"});
     if (row_functions_.count > 0)
       runtime.insert(runtime.end(), {"gopt_running_rows.cuh", "gopt_top_rows.cuh", "gopt_top_few.cuh",
                                      "gopt_top_sorted.cuh", "gopt_top_rows_call.cuh"});

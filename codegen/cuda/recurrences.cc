@@ -26,28 +26,55 @@ bool may_round(const Plan& plan, const Kernel& kernel, int64_t batch) {
          kernel.nodes[0]->opaque->recurrence->cell != Recurrence::Cell::Relu;
 }
 
+// Eights of sequences that a block of sixteen units has, where blocks of the whole device meet
+// (runtime/gopt_recurrence_shares.cuh): as few as there are multiprocessors for, which a smaller device than an H100
+// finds out when it launches. 0: there are too many units.
+constexpr int64_t kUnitsOfBlock = 16, kSequences = 8;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t eights_of(int64_t batch, int64_t directions, int64_t hidden) {
+  constexpr int64_t kMultiprocessors = 132;
+  for (const int64_t eights : {1, 2, 4})
+    if (directions * ceil_div(batch, kSequences * eights) * ceil_div(hidden, kUnitsOfBlock) <= kMultiprocessors)
+      return eights;
+  return 0;
+}
+// Halves of two steps, of pairs of blocks.
+int64_t exchange_bytes(int64_t eights, int64_t batch, int64_t directions, int64_t hidden) {
+  constexpr int64_t kSteps = 2, kBytesOfHalf = 2;
+  const int64_t sequences = ceil_div(batch, kSequences * eights) * kSequences * eights,
+                units = ceil_div(hidden, 2 * kUnitsOfBlock) * 2 * kUnitsOfBlock;
+  return kSteps * kBytesOfHalf * directions * sequences * units;
+}
+
 }  // namespace
 
-PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t number) {
+PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t number, const std::string& scratch) {
   const Recurrence& r = *kernel.nodes[0]->opaque->recurrence;
   const BufferId given = operand_buffer(kernel, Recurrence::kSums), by = operand_buffer(kernel, Recurrence::kWeights);
   const std::vector<int64_t>&sums = plan.buffer(given).dims, &weights = plan.buffer(by).dims;
-  const bool has_fixed_weights = locate(plan, by).place == BufferPlace::Weight;
+  const int64_t steps = sums[0], batch = sums[1], directions = weights[0], hidden = weights[2];
+  const bool has_fixed_weights = locate(plan, by).place == BufferPlace::Weight, rounds = may_round(plan, kernel, batch);
+  const int64_t eights = rounds ? eights_of(batch, directions, hidden) : 0;
   const std::string name = "gopt_recurrence_" + std::to_string(number),
                     head = "void " + name +
                            "(const float* sums, const float* weights, const float* state, const float* cell_state, "
                            "const float* bias, const float* peepholes, const int64_t* lengths, float* result, float* "
-                           "last, float* last_cell, cudaStream_t stream)";
+                           "last, float* last_cell, void* exchange, cudaStream_t stream)";
   PrintedLaunch printed;
+  printed.scratch_bytes = eights > 0 ? exchange_bytes(eights, batch, directions, hidden) : 0;
   printed.declaration = head + ";\n";
   printed.text = "// " + kernel.name + "\n" + head +
                  " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + to_string(r.cell) + ", " +
-                 std::to_string(held_fours(weights[2])) + (may_round(plan, kernel, sums[1]) ? ", true" : ", false") +
+                 std::to_string(held_fours(hidden)) + (rounds ? ", true, " : ", false, ") + std::to_string(eights) +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
-                 std::to_string(sums[0]) + ", " + std::to_string(sums[1]) + ", " + std::to_string(weights[0]) + ", " +
-                 std::to_string(weights[2]) + (r.is_reversed ? ", true" : ", false") +
-                 (has_fixed_weights ? ", true" : ", false") + "}, stream);\n}\n\n";
-  printed.call = name + "(" + recurrence_operands(plan, kernel) + ", stream);";
+                 std::to_string(steps) + ", " + std::to_string(batch) + ", " + std::to_string(directions) + ", " +
+                 std::to_string(hidden) + (r.is_reversed ? ", true" : ", false") +
+                 (has_fixed_weights ? ", true" : ", false") + "}, {exchange, " + std::to_string(printed.scratch_bytes) +
+                 "}, stream);\n}\n\n";
+  printed.call =
+      name + "(" + recurrence_operands(plan, kernel) + (eights > 0 ? ", " + scratch : ", nullptr") + ", stream);";
   return printed;
 }
 

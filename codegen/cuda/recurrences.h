@@ -6,6 +6,7 @@
 
 namespace gopt::codegen {
 
-PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t number);
+// `scratch`: a pointer's text to as much memory as the launch uses, at a multiple of 128 bytes.
+PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t number, const std::string& scratch);
 
 }  // namespace gopt::codegen

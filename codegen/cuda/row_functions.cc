@@ -24,14 +24,13 @@ int64_t parts_of(const RowExtents& e, int64_t count) {
 
 }  // namespace
 
-PrintedRowFunction print_row_function(const Plan& plan, const Kernel& kernel, size_t number,
-                                      const std::string& scratch) {
+PrintedLaunch print_row_function(const Plan& plan, const Kernel& kernel, size_t number, const std::string& scratch) {
   const RowFunctionCall call = row_function_call(plan, kernel);
   const NodePtr& node = kernel.nodes[0];
   const RowFunction& f = *node->opaque->row_function;
   const std::string name = "gopt_rows_" + std::to_string(number);
   std::string parameters = call.parameters, sizes = call.sizes, pointers = call.pointers;
-  PrintedRowFunction printed;
+  PrintedLaunch printed;
   if (f.kind == RowFunction::Kind::Top) {
     const RowExtents e = extents_of(f, shape_of(plan.buffer(kernel.input_buffers[0])));
     const int64_t count = taken_by(*node).constant(), parts = parts_of(e, count);
@@ -42,11 +41,11 @@ PrintedRowFunction print_row_function(const Plan& plan, const Kernel& kernel, si
     pointers += parts > 1 ? ", " + scratch : ", nullptr";
   }
   const std::string head = "void " + name + "(" + parameters + ", cudaStream_t stream)";
-  printed.launch = {.declaration = head + ";\n",
-                    .text = "// " + kernel.name + "\n" + head +
-                            " {\n  using namespace gopt_runtime;\n  using namespace rows;\n  " + call.function + "(" +
-                            call.names + ", " + sizes + ", stream);\n}\n\n",
-                    .call = name + "(" + pointers + ", stream);"};
+  printed.declaration = head + ";\n";
+  printed.text = "// " + kernel.name + "\n" + head +
+                 " {\n  using namespace gopt_runtime;\n  using namespace rows;\n  " + call.function + "(" + call.names +
+                 ", " + sizes + ", stream);\n}\n\n";
+  printed.call = name + "(" + pointers + ", stream);";
   return printed;
 }
 

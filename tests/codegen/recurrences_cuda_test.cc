@@ -69,15 +69,31 @@ TEST(RecurrencesOnCuda, AreRoundedWhereThePrecisionHasItAlone) {
     Precision precision;
     const char* launch;
   };
-  for (const Case& c : {Case{Cell::Gru, 8, false, Precision::Fp32, "launch<Cell::Gru, 2, false>"},
-                        Case{Cell::Gru, 8, false, Precision::Tf32, "launch<Cell::Gru, 2, true>"},
-                        Case{Cell::Gru, 8, true, Precision::Tf32, "launch<Cell::Gru, 2, false>"},
-                        Case{Cell::Gru, 8, true, Precision::Fp16, "launch<Cell::Gru, 2, true>"},
-                        Case{Cell::Lstm, 1, false, Precision::Fp16, "launch<Cell::Lstm, 2, false>"},
-                        Case{Cell::Lstm, 2, false, Precision::Bf16, "launch<Cell::Lstm, 2, true>"},
-                        Case{Cell::Relu, 8, false, Precision::Fp16, "launch<Cell::Relu, 2, false>"}}) {
+  for (const Case& c : {Case{Cell::Gru, 8, false, Precision::Fp32, "launch<Cell::Gru, 2, false, 0>"},
+                        Case{Cell::Gru, 8, false, Precision::Tf32, "launch<Cell::Gru, 2, true, 1>"},
+                        Case{Cell::Gru, 8, true, Precision::Tf32, "launch<Cell::Gru, 2, false, 0>"},
+                        Case{Cell::Gru, 8, true, Precision::Fp16, "launch<Cell::Gru, 2, true, 1>"},
+                        Case{Cell::Lstm, 1, false, Precision::Fp16, "launch<Cell::Lstm, 2, false, 0>"},
+                        Case{Cell::Lstm, 2, false, Precision::Bf16, "launch<Cell::Lstm, 2, true, 1>"},
+                        Case{Cell::Relu, 8, false, Precision::Fp16, "launch<Cell::Relu, 2, false, 0>"}}) {
     const std::string text = text_of_recurrences(files_of(graph_of(c.cell, c.batch, c.is_state_given), c.precision));
     EXPECT_NE(text.find(c.launch), std::string::npos) << c.launch << "\n" << text;
+  }
+}
+
+// A block has as many eights of sequences as it takes for all blocks to be on the device at once; memory is for halves
+// of two steps.
+TEST(RecurrencesOnCuda, HaveMemoryInWhichBlocksMeet) {
+  struct Case {
+    int64_t batch;
+    const char *launch, *exchange;
+  };
+  for (const Case& c : {Case{8, "true, 1>(", "{exchange, 5120}"}, Case{9, "true, 1>(", "{exchange, 10240}"},
+                        Case{200, "true, 2>(", "{exchange, 133120}"}, Case{3000, "true, 0>(", "{exchange, 0}"}}) {
+    const std::string text =
+        text_of_recurrences(files_of(graph_of(Recurrence::Cell::Gru, c.batch, false), Precision::Fp16));
+    EXPECT_NE(text.find(c.launch), std::string::npos) << c.batch << "\n" << text;
+    EXPECT_NE(text.find(c.exchange), std::string::npos) << c.batch << "\n" << text;
   }
 }
 

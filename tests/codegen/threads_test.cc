@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "test_folder.h"
 #include "gopt_threads.h"
+#include "test_folder.h"
 
 namespace gopt_runtime {
 namespace {

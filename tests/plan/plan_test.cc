@@ -9,6 +9,7 @@
 #include "../support/graph_with_weights.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/kernel_spec.h"
+#include "gopt/text.h"
 #include "gopt/tile.h"
 
 namespace gopt {
@@ -483,6 +484,26 @@ TEST(PlanCheck, FindsOverlaps) {
   for (Buffer& b : broken.buffers)
     if (b.place == BufferPlace::Arena) b.offset = 0;
   EXPECT_FALSE(check_plan(broken).ok());
+}
+
+// A definition may say the same of several axes: each of them is demanded.
+TEST(SizeDemands, OfAxesThatAreToldInTheSameWordsAreAllKept) {
+  const auto graph = parse_graph(
+      "graph g\ninput x : f32[a,b,c]\ninput i : i64[d,e,f]\ny = GatherElements(x, i) {axis=1}\noutput y = y\nend");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  std::vector<OpenExtent> open;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) open.push_back({symbol_atom(name), 4});
+  const std::vector<SizeDemand> demands = size_demands(*graph, open);
+  const auto are_met = [&](int64_t d, int64_t f) {
+    const std::vector<int64_t> extents = {4, 4, 4, d, 9, f};
+    Environment sizes;
+    for (size_t k = 0; k < open.size(); k++) sizes[open[k].symbol] = extents[k];
+    return std::ranges::all_of(demands,
+                               [&](const SizeDemand& demand) { return evaluate(demand.cond, sizes).value_or(false); });
+  };
+  EXPECT_TRUE(are_met(4, 4));
+  EXPECT_FALSE(are_met(5, 4));
+  EXPECT_FALSE(are_met(4, 5));
 }
 
 }  // namespace

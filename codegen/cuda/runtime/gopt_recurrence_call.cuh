@@ -5,6 +5,7 @@
 
 #include "gopt_recurrence.cuh"
 #include "gopt_recurrence_halves.cuh"
+#include "gopt_recurrence_shares.cuh"
 
 namespace gopt_runtime {
 namespace recurrences {
@@ -88,10 +89,57 @@ void consider(const Call& call, int most_bytes, int multiprocessors, Choice& bes
     }
 }
 
+// What a step takes where each warp has a share of the depth, about (H200): until states have come, the more the more
+// blocks read them; weights that are not in registers.
+inline double cycles_by_shares(const Call& call, int eights) {
+  constexpr double kAlways = 1900, kOfRound = 400, kOfKept = 1000, kOfEight = 600, kOfEightAndRound = 250;
+  const int rounds = shares::rounds_of(call.hidden),
+            kept = rounds > shares::kHeldPairs ? rounds - shares::kHeldPairs : 0;
+  return kAlways + kOfRound * rounds + kOfKept * kept + (eights - 1) * (kOfEight + kOfEightAndRound * rounds);
+}
+
+// Memory in which blocks meet, that nobody else uses while the kernel runs.
+struct Exchange {
+  void* at = nullptr;
+  int64_t bytes = 0;
+};
+
+// Whether the kernel whose warps have shares of the depth is launched: where it fits and is expected to be faster than
+// `best`. `eights`: 0, there is none.
+template <Cell cell, int eights>
+bool launch_by_shares(Call call, const Exchange& exchange, const Choice& best, int multiprocessors,
+                      cudaStream_t stream) {
+  if constexpr (eights > 0) {
+    constexpr int held = shares::kHeldPairs;
+    const int64_t bytes = shares::bytes_of_exchange(call, eights);
+    if (exchange.bytes < bytes || (best.kernel && best.cycles <= cycles_by_shares(call, eights))) return false;
+    const auto kernel = shares::rounds_of(call.hidden) > held
+                            ? &shares::take_steps_by_shares<cell, eights, held, true>
+                            : &shares::take_steps_by_shares<cell, eights, held, false>;
+    const int room = shares::room_bytes<cell, eights, held>(call.hidden), blocks = shares::blocks_of(call.hidden),
+              groups = shares::groups_of(call, eights);
+    if (room > most_shared_bytes()) return false;
+    cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, room);
+    const int at_once =
+        multiprocessors * blocks_of_multiprocessor(reinterpret_cast<const void*>(kernel), kThreads, room);
+    if (groups * blocks > at_once) return false;
+    cudaMemsetAsync(exchange.at, 0xff, static_cast<size_t>(bytes), stream);
+    launch_with(kernel,
+                {.grid = dim3(static_cast<unsigned>(groups), static_cast<unsigned>(blocks)),
+                 .threads = dim3(kThreads),
+                 .shared_bytes = static_cast<size_t>(room),
+                 .is_all_at_once = true},
+                stream, static_cast<const Call>(call), static_cast<unsigned*>(exchange.at));
+    return true;
+  }
+  return false;
+}
+
 // Errors are found by cudaGetLastError after all launches. Throws where the device's shared memory is too little for
-// the states. `may_round`: weights and states to halves.
-template <Cell cell, int held, bool may_round>
-void launch(Call call, cudaStream_t stream) {
+// the states. `may_round`: weights and states to halves; `eights`: then, of how many sequences times eight blocks of
+// the whole device may take care, 0 for none.
+template <Cell cell, int held, bool may_round, int eights = 0>
+void launch(Call call, const Exchange& exchange, cudaStream_t stream) {
   if (call.batch == 0 || cudaPeekAtLastError() != cudaSuccess) return;  // what is asked below could hide an error
   const auto most_bytes = static_cast<int>(most_shared_bytes());
   const int multiprocessors = number_of_device(cudaDevAttrMultiProcessorCount);
@@ -101,6 +149,7 @@ void launch(Call call, cudaStream_t stream) {
   if (call.batch > 2) consider<cell, held, InFloats<cell, 4>>(call, most_bytes, multiprocessors, choice);
   if (call.batch > 4) consider<cell, held, InFloats<cell, 8>>(call, most_bytes, multiprocessors, choice);
   if constexpr (may_round) consider<cell, held, InHalves<cell>>(call, most_bytes, multiprocessors, choice);
+  if (launch_by_shares<cell, eights>(call, exchange, choice, multiprocessors, stream)) return;
   if (!choice.kernel) throw std::runtime_error("a recurrence's states are too large for the device's shared memory");
   void* passed[] = {&call, &choice.by};
   const bool is_across = choice.by.is_across;

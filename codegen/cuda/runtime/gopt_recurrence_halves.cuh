@@ -8,6 +8,13 @@
 namespace gopt_runtime {
 namespace recurrences {
 
+// Two as a word. Beyond their range it is the largest, since an infinity times nothing is no number: of a half whose
+// exponent is all ones, 1 is taken. No number, of which all bits are ones, stays none.
+__device__ __forceinline__ unsigned halves_of(float low, float high) {
+  const unsigned word = tiles::Half::pair(low, high);
+  return word - (((word & 0x7fff7fffu) + 0x04000400u) >> 15 & 0x00010001u);
+}
+
 // Eight sequences, which are the first rows of a product of tiles, of sixteen; its columns are the warp's. (The other
 // way round registers of weights would not lie as a tile's have to.) States of two units are a word; those of all
 // sequences lie together.
@@ -38,15 +45,15 @@ struct InHalves {
   static __device__ __forceinline__ void put_four(float* states, const float* before, bool has_ended, int unit, int row,
                                                   const float4& four) {
     const int first = place(unit, row), second = first + rows;
-    states[first] = has_ended ? before[first] : __uint_as_float(pair(four.x, four.y));
-    states[second] = has_ended ? before[second] : __uint_as_float(pair(four.z, four.w));
+    states[first] = has_ended ? before[first] : __uint_as_float(halves_of(four.x, four.y));
+    states[second] = has_ended ? before[second] : __uint_as_float(halves_of(four.z, four.w));
   }
   // Of the lane's unit and the one beside it, which the lanes beside it have.
   static __device__ __forceinline__ float word(float made) {
     constexpr int lanes_of_unit = kLanes / kUnitsOfWarp<gates>;
     const bool is_second = (threadIdx.x & lanes_of_unit) != 0;
     const float other = __shfl_xor_sync(~0u, made, lanes_of_unit);
-    return __uint_as_float(is_second ? pair(other, made) : pair(made, other));
+    return __uint_as_float(is_second ? halves_of(other, made) : halves_of(made, other));
   }
 
   static __device__ __forceinline__ void load(const Call& call, int direction, int four, int unit, Weights& to) {
@@ -61,7 +68,7 @@ struct InHalves {
     for (int i = 0; i < 2 * kTiles; i++) {
       const int first = 4 * kLanes * four + 8 * i + 2 * q;
       const auto at = [&](int k) { return is_there && k < hidden ? from[k] : 0.0f; };
-      words[i] = pair(at(first), at(first + 1));
+      words[i] = halves_of(at(first), at(first + 1));
     }
   }
   static __device__ __forceinline__ void add(Sums& sums, const Weights& weights, const float* states, int four,
@@ -89,14 +96,6 @@ struct InHalves {
       const float first = __shfl_sync(~0u, of_columns[0], from), second = __shfl_sync(~0u, of_columns[1], from);
       own[i] = column % 2 == 0 ? first : second;
     }
-  }
-
- private:
-  // Beyond their range it is the largest, since an infinity times nothing is no number: of a half whose exponent is all
-  // ones, 1 is taken. No number, of which all bits are ones, stays none.
-  static __device__ __forceinline__ unsigned pair(float low, float high) {
-    const unsigned word = tiles::Half::pair(low, high);
-    return word - (((word & 0x7fff7fffu) + 0x04000400u) >> 15 & 0x00010001u);
   }
 };
 

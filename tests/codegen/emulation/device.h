@@ -239,6 +239,8 @@ void launch(dim3 grid, unsigned threads, const Body& body) {
 
 }  // namespace emulation
 
+[[noreturn]] inline void __trap() { std::abort(); }
+
 // What each thread of a warp gives to the others.
 inline uint64_t given[emulation::kMostBlocks][emulation::kMostWarps][emulation::kWarp];
 template <class T>
@@ -256,6 +258,11 @@ T __shfl_xor_sync(unsigned mask, T value, int step) {
   return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % emulation::kWarp) ^ step);
 }
 
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned step) {
+  const unsigned lane = threadIdx.x % emulation::kWarp;
+  return __shfl_sync(mask, value, static_cast<int>(lane + step < emulation::kWarp ? lane + step : lane));
+}
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned step) {
   const unsigned lane = threadIdx.x % emulation::kWarp;
