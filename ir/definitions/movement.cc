@@ -361,6 +361,12 @@ struct PadAxis {
   Index begin, end;
 };
 
+// How much of an axis a border of negative width takes.
+Index cut_by(const Index& width) {
+  return width.is_constant() && width.constant() < 0 ? Index(-width.constant()) : Index(0);
+}
+Index left_of(const Index& extent, const PadAxis& p) { return extent - cut_by(p.begin) - cut_by(p.end); }
+
 // The element of x at subscripts s, where axes from `k` on may still lie in the border.
 Expr padded_at(const TensorExpr& x, const std::vector<PadAxis>& axes, const std::string& mode, const Expr& fill,
                std::vector<Index> s, size_t k) {
@@ -372,7 +378,10 @@ Expr padded_at(const TensorExpr& x, const std::vector<PadAxis>& axes, const std:
     t[p.axis] = subscript;
     return padded_at(x, axes, mode, fill, t, k + 1);
   };
-  if (mode == "wrap") return with(modulo(position, extent));
+  if (mode == "wrap") {  // what is left repeats
+    const Index first = cut_by(p.begin);
+    return with(first + modulo(position - first, left_of(extent, p)));
+  }
   const bool low = p.begin != Index(0), high = p.end != Index(0);
   if (mode == "constant") {
     Cond inside;
@@ -414,7 +423,8 @@ void define_Pad(DefineContext& c) {
     if (p.begin == Index(0) && p.end == Index(0)) continue;
     if (mode == "reflect")
       c.require(less(p.begin, extent) && less(p.end, extent), "reflected borders are smaller than the axis");
-    if (mode == "edge" || mode == "wrap") c.require(at_least(extent, Index(1)), "the axis is not empty");
+    if (mode == "edge") c.require(at_least(extent, Index(1)), "the axis is not empty");
+    if (mode == "wrap") c.require(at_least(left_of(extent, p), Index(1)), "the axis is not empty");
     padded.push_back(p);
   }
   std::sort(padded.begin(), padded.end(), [](const PadAxis& a, const PadAxis& b) { return a.axis < b.axis; });
