@@ -125,8 +125,8 @@ class Graph {
   // Uses of each node's outputs by other nodes, in node order; graph outputs are not among them.
   const std::vector<std::vector<NodeId>>& users() const;
   const Hash128& hash() const;  // of structure and output names
-  // True for nodes that depend on initializers alone (and are no opaque nodes): folded once, free at run time. Not where
-  // a gigabyte and several times what the initializers take would be made on the way.
+  // True for nodes that depend on initializers alone (and are no opaque nodes): folded once, free at run time. Not
+  // where a gigabyte and several times what the initializers take would be made on the way.
   bool depends_on_weights_only(NodeId id) const;
   bool same_as(const Graph& other) const { return data_ == other.data_; }
 

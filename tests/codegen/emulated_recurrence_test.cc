@@ -139,11 +139,11 @@ int main() {
 )";
 
 TEST(EmulatedRecurrences, AreAsInDouble) {
-  expect_all_right(
-      {"gopt_arrivals.cuh", "gopt_cluster.cuh", "gopt_fragments.cuh", "gopt_launch.h", "gopt_math.cuh",
-       "recurrence_reference.h"},
-      {"gopt_recurrence_step.cuh", "gopt_recurrence_division.cuh", "gopt_recurrence_halves.cuh", "gopt_recurrence_shares.cuh", "gopt_recurrence.cuh"},
-      kProgram);
+  expect_all_right({"gopt_arrivals.cuh", "gopt_cluster.cuh", "gopt_fragments.cuh", "gopt_launch.h", "gopt_math.cuh",
+                    "recurrence_reference.h"},
+                   {"gopt_recurrence_step.cuh", "gopt_recurrence_division.cuh", "gopt_recurrence_halves.cuh",
+                    "gopt_recurrence_shares.cuh", "gopt_recurrence.cuh"},
+                   kProgram);
 }
 
 }  // namespace
