@@ -358,6 +358,8 @@ const Row kRows[] = {
      "optimize {}/m.onnx -o {}/y.onnx --budget fast", "--budget"},
     {"UnknownFlag", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --fast", "--fast"},
+    {"OutputsOfNoKind", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "run {}/m.onnx -o {}/y.txt --engine interpreter", "y.txt' is neither FILE.npz"},
     {"MissingInputFile", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "run {}/m.onnx --input x={}/none.pb --engine interpreter", "none.pb"},
     {"UnknownInput",

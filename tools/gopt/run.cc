@@ -29,6 +29,8 @@ void print_summary(const std::string& name, const Tensor& t) {
 
 Status check_output(const RunOptions& o) {
   if (o.output_file.empty()) return Unit{};
+  if (!o.output_file.ends_with(".npz") && !o.output_file.ends_with(".npy"))
+    return Error{"'" + o.output_file + "' is neither FILE.npz, for all outputs, nor FILE.npy, for a single one"};
   GOPT_RETURN_IF_ERROR(check_writable(o.output_file, o.force));
   std::vector<ReadFile> read;
   for (const std::string& given : o.inputs) read.push_back({input_path(given), "holds inputs that are read"});
