@@ -65,14 +65,18 @@ PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t nu
   PrintedLaunch printed;
   printed.scratch_bytes = eights > 0 ? exchange_bytes(eights, batch, directions, hidden) : 0;
   printed.declaration = head + ";\n";
-  printed.text = "// " + kernel.name + "\n" + head +
-                 " {\n  using namespace gopt_runtime::recurrences;\n  launch<Cell::" + to_string(r.cell) + ", " +
-                 std::to_string(held_fours(hidden)) + (rounds ? ", true, " : ", false, ") + std::to_string(eights) +
+  std::string memory;
+  if (eights > 0)
+    memory = "  static_assert(shares::bytes_of_exchange(" + std::to_string(directions) + ", " + std::to_string(batch) +
+             ", " + std::to_string(hidden) + ", " + std::to_string(eights) +
+             ") == " + std::to_string(printed.scratch_bytes) + ");\n";
+  printed.text = "// " + kernel.name + "\n" + head + " {\n  using namespace gopt_runtime::recurrences;\n" + memory +
+                 "  launch<Cell::" + to_string(r.cell) + ", " + std::to_string(held_fours(hidden)) +
+                 (rounds ? ", true, " : ", false, ") + std::to_string(eights) +
                  ">({sums, weights, state, cell_state, bias, peepholes, lengths, result, last, last_cell, " +
                  std::to_string(steps) + ", " + std::to_string(batch) + ", " + std::to_string(directions) + ", " +
                  std::to_string(hidden) + (r.is_reversed ? ", true" : ", false") +
-                 (has_fixed_weights ? ", true" : ", false") + "}, {exchange, " + std::to_string(printed.scratch_bytes) +
-                 "}, stream);\n}\n\n";
+                 (has_fixed_weights ? ", true" : ", false") + "}, exchange, stream);\n}\n\n";
   printed.call =
       name + "(" + recurrence_operands(plan, kernel) + (eights > 0 ? ", " + scratch : ", nullptr") + ", stream);";
   return printed;

@@ -41,7 +41,8 @@ int64_t gopt_extent_maximum(int number);
 int gopt_size_count(void);
 const int64_t* gopt_size(int number);
 
-/* Loads the weights and prepares every kernel. threads: 0 as OpenMP says. Null: it failed, `error` says why. */
+/* Loads the weights and prepares every kernel. threads: 0, as many as OpenMP would take,
+ * within the quota of the process's control group. Null: it failed, `error` says why. */
 gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size);
 /* Chooses the code that runs from now on: for these extents, gopt_extent_count() numbers. Of a new model it is that for
  * gopt_size(0). A size that has code of its own is run by that, any other by the code for any size, where there is one;

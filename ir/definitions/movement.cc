@@ -424,7 +424,8 @@ void define_Pad(DefineContext& c) {
     if (mode == "reflect")
       c.require(less(p.begin, extent) && less(p.end, extent), "reflected borders are smaller than the axis");
     if (mode == "edge") c.require(at_least(extent, Index(1)), "the axis is not empty");
-    if (mode == "wrap") c.require(at_least(left_of(extent, p), Index(1)), "the axis is not empty");
+    if (mode == "wrap")
+      c.require(at_least(left_of(extent, p), Index(1)) || equal(shape[p.axis], Index(0)), "the axis is not empty");
     padded.push_back(p);
   }
   std::sort(padded.begin(), padded.end(), [](const PadAxis& a, const PadAxis& b) { return a.axis < b.axis; });

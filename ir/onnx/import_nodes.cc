@@ -112,7 +112,8 @@ Status check_declared(const ImportState& state, const std::string& name, const T
 // extents, of the node's values or only of what comes of them, and runtimes run them: the declared shapes are void from
 // there on. Of an STFT without a frame's length it counts frequencies of the step between frames.
 bool may_declare_too_much(const onnx::NodeProto& node) {
-  return node.op_type() == "STFT" ||
+  constexpr int kLengthOfFrame = 3;
+  return (node.op_type() == "STFT" && (node.input_size() <= kLengthOfFrame || node.input(kLengthOfFrame).empty())) ||
          std::any_of(node.attribute().begin(), node.attribute().end(),
                      [](const auto& attribute) { return attribute.name() == "ceil_mode" && attribute.i() != 0; });
 }

@@ -41,17 +41,10 @@ std::optional<Index> lesser_of(const Index& a, const Index& b) {
 
 std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
   const auto x = a.as_constant(), y = b.as_constant();
-  int64_t number = 0;  // beyond 64 bits it is none that an extent could be
   switch (kind) {
-    case OpKind::Add:
-      if (x && y && __builtin_add_overflow(*x, *y, &number)) return std::nullopt;
-      return a + b;
-    case OpKind::Sub:
-      if (x && y && __builtin_sub_overflow(*x, *y, &number)) return std::nullopt;
-      return a - b;
-    case OpKind::Mul:
-      if (x && y && __builtin_mul_overflow(*x, *y, &number)) return std::nullopt;
-      return a * b;
+    case OpKind::Add: return a + b;
+    case OpKind::Sub: return a - b;
+    case OpKind::Mul: return a * b;
     case OpKind::Div:
       if (is_at_least(a, 0) && is_at_least(b, 1)) return floor_div(a, b);
       return x && y && *y != 0 && *y != -1 ? std::optional<Index>(*x / *y) : std::nullopt;  // the least / -1 is none

@@ -57,7 +57,6 @@ bool is_covered(const onnx::NodeProto& node, const std::vector<Value>& inputs, i
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), "");
   if (!schema) return false;
   if (opset <= kNewestKnown) return true;
-  if (is_wider_since(node.op_type())) return false;
   for (const auto& attribute : node.attribute()) {
     if (!schema->attributes().contains(attribute.name())) return false;
     if ((attribute.name() == "to" || attribute.name() == "dtype") &&
@@ -158,9 +157,10 @@ std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeP
   auto graph = process.infer(graph_of(node, names, inputs, state.builder.metadata().declarations), scope.opsets);
   if (graph) forget_invented_names(*graph);  // what libonnx cannot make sense of stays unknown
   // Of an input whose type is not known it says that there is none, which is no fault of the node.
-  const bool is_told = graph && graph->doc_string().find("instead is null") == std::string::npos;
+  const bool may_be_newer = scope.opset() > kNewestKnown, is_known = !may_be_newer || !is_wider_since(node.op_type()),
+             is_told = graph && is_known && graph->doc_string().find("instead is null") == std::string::npos;
   // A newer opset may allow what this one refuses: said is whose words these are.
-  const std::string opset = scope.opset() > kNewestKnown ? " (by opset " + std::to_string(kNewestKnown) + ")" : "";
+  const std::string opset = may_be_newer ? " (by opset " + std::to_string(kNewestKnown) + ")" : "";
   if (is_told && !graph->doc_string().empty() && node.output_size() > 0)
     state.warn("node of '" + node.output(0) + "' (" + node.op_type() +
                ") is kept as it is; ONNX's own check of it says" + opset + ": " + graph->doc_string());

@@ -25,10 +25,11 @@ std::optional<size_t> axis_of(const Attributes& attributes, size_t k, size_t ran
   return axis >= 0 && axis < static_cast<int64_t>(rank) ? std::optional(static_cast<size_t>(axis)) : std::nullopt;
 }
 
-// Of places that are both counted from the beginning, or both from the end.
+// Of places that are both counted from the beginning, or both from the end; backwards these are not: where both lie
+// before the axis, it begins with the first element, which a range that ends before it has.
 bool is_empty_anywhere(const Index& start, const Index& end, int64_t step) {
   if (!start.is_constant() || !end.is_constant() || (start.constant() < 0) != (end.constant() < 0)) return false;
-  return step > 0 ? start.constant() >= end.constant() : start.constant() <= end.constant();
+  return step > 0 ? start.constant() >= end.constant() : start.constant() >= 0 && start.constant() <= end.constant();
 }
 
 }  // namespace

@@ -83,12 +83,12 @@ void run_by_shares(const reference::Case& c) {
   constexpr auto own = static_cast<Cell>(cell);
   Trial<cell> trial(c);
   const Call& call = trial.call;
-  std::vector<unsigned> exchange(static_cast<size_t>(shares::bytes_of_exchange(call, eights)) / 4, ~0u), beyond(64, 7);
+  std::vector<unsigned> exchange(static_cast<size_t>(shares::bytes_of_exchange(call.directions, call.batch, call.hidden, eights)) / 4, ~0u), beyond(64, 7);
   exchange.insert(exchange.end(), beyond.begin(), beyond.end());
   const auto kernel = shares::rounds_of(call.hidden) > held ? &shares::take_steps_by_shares<own, eights, held, true>
                                                             : &shares::take_steps_by_shares<own, eights, held, false>;
   const int blocks = shares::blocks_of(call.hidden);
-  gopt_runtime::launch_cluster_kernel(kernel, shares::groups_of(call, eights), blocks, kThreads, nullptr, call, exchange.data());
+  gopt_runtime::launch_cluster_kernel(kernel, shares::groups_of(call.directions, call.batch, eights), blocks, kThreads, nullptr, call, exchange.data());
   if (!std::equal(beyond.begin(), beyond.end(), exchange.end() - 64)) std::abort();
   trial.judge(8 * eights, held, blocks, static_cast<size_t>(shares::room_bytes<own, eights, held>(call.hidden)), kLoss);
 }

@@ -1,5 +1,6 @@
-// With how many threads a model runs where its caller names none: OpenMP's number, which follows OMP_NUM_THREADS and
-// the processors that the process may be scheduled on, but not the share of them that a container is given.
+// With how many threads a model runs where its caller names none: OpenMP's number, which follows OMP_NUM_THREADS,
+// omp_set_num_threads() and the processors that the process may be scheduled on, but not the share of these that a
+// container is given.
 #pragma once
 
 #include <omp.h>
@@ -15,7 +16,8 @@ namespace gopt_runtime {
 // version 2, two files in version 1. 0: as many as there are.
 inline int processors_of_quota(const std::string& quota, double period) {
   const double time = std::strtod(quota.c_str(), nullptr);  // of "max" and "-1": none
-  return time > 0 && period > 0 ? std::max(1, static_cast<int>((time + period - 1) / period)) : 0;
+  constexpr double kMost = 1 << 20;
+  return time > 0 && period > 0 ? std::max(1, static_cast<int>(std::min(kMost, (time + period - 1) / period))) : 0;
 }
 
 // The least that a control group or one that it is in allows. `groups` has the text of /proc/self/cgroup, `root` is
@@ -45,7 +47,7 @@ inline int processors_of_groups(const std::string& groups, const std::string& ro
 
 inline int default_threads() {
   const int most = omp_get_max_threads();
-  if (std::getenv("OMP_NUM_THREADS")) return most;
+  if (std::getenv("OMP_NUM_THREADS") || most != omp_get_num_procs()) return most;  // somebody has said so
   const int allowed = processors_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
   return allowed > 0 ? std::min(most, allowed) : most;
 }

@@ -98,38 +98,31 @@ inline double cycles_by_shares(const Call& call, int eights) {
   return kAlways + kOfRound * rounds + kOfKept * kept + (eights - 1) * (kOfEight + kOfEightAndRound * rounds);
 }
 
-// Memory in which blocks meet, that nobody else uses while the kernel runs.
-struct Exchange {
-  void* at = nullptr;
-  int64_t bytes = 0;
-};
-
 // Whether the kernel whose warps have shares of the depth is launched: where it fits and is expected to be faster than
 // `best`. `eights`: 0, there is none.
 template <Cell cell, int eights>
-bool launch_by_shares(Call call, const Exchange& exchange, const Choice& best, int multiprocessors,
-                      cudaStream_t stream) {
+bool launch_by_shares(Call call, void* exchange, const Choice& best, int multiprocessors, cudaStream_t stream) {
   if constexpr (eights > 0) {
     constexpr int held = shares::kHeldPairs;
-    const int64_t bytes = shares::bytes_of_exchange(call, eights);
-    if (exchange.bytes < bytes || (best.kernel && best.cycles <= cycles_by_shares(call, eights))) return false;
+    if (best.kernel && best.cycles <= cycles_by_shares(call, eights)) return false;
     const auto kernel = shares::rounds_of(call.hidden) > held
                             ? &shares::take_steps_by_shares<cell, eights, held, true>
                             : &shares::take_steps_by_shares<cell, eights, held, false>;
     const int room = shares::room_bytes<cell, eights, held>(call.hidden), blocks = shares::blocks_of(call.hidden),
-              groups = shares::groups_of(call, eights);
+              groups = shares::groups_of(call.directions, call.batch, eights);
     if (room > most_shared_bytes()) return false;
     cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, room);
     const int at_once =
         multiprocessors * blocks_of_multiprocessor(reinterpret_cast<const void*>(kernel), kThreads, room);
     if (groups * blocks > at_once) return false;
-    cudaMemsetAsync(exchange.at, 0xff, static_cast<size_t>(bytes), stream);
+    cudaMemsetAsync(exchange, 0xff, shares::bytes_of_exchange(call.directions, call.batch, call.hidden, eights),
+                    stream);
     launch_with(kernel,
                 {.grid = dim3(static_cast<unsigned>(groups), static_cast<unsigned>(blocks)),
                  .threads = dim3(kThreads),
                  .shared_bytes = static_cast<size_t>(room),
                  .is_all_at_once = true},
-                stream, static_cast<const Call>(call), static_cast<unsigned*>(exchange.at));
+                stream, call, static_cast<unsigned*>(exchange));
     return true;
   }
   return false;
@@ -139,7 +132,7 @@ bool launch_by_shares(Call call, const Exchange& exchange, const Choice& best, i
 // the states. `may_round`: weights and states to halves; `eights`: then, of how many sequences times eight blocks of
 // the whole device may take care, 0 for none.
 template <Cell cell, int held, bool may_round, int eights = 0>
-void launch(Call call, const Exchange& exchange, cudaStream_t stream) {
+void launch(Call call, void* exchange, cudaStream_t stream) {
   if (call.batch == 0 || cudaPeekAtLastError() != cudaSuccess) return;  // what is asked below could hide an error
   const auto most_bytes = static_cast<int>(most_shared_bytes());
   const int multiprocessors = number_of_device(cudaDevAttrMultiProcessorCount);

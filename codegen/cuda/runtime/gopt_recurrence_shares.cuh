@@ -24,15 +24,15 @@ __host__ __device__ constexpr int pairs_of(int hidden) { return (blocks_of(hidde
 __host__ __device__ constexpr int rounds_of(int hidden) { return (pairs_of(hidden) + kWarps - 1) / kWarps; }
 
 // Blocks have a direction and so many sequences, eight times `eights`.
-__host__ __device__ constexpr int groups_of(const Call& call, int eights) {
-  return call.directions * ((call.batch + kSequences * eights - 1) / (kSequences * eights));
+__host__ __device__ constexpr int groups_of(int directions, int batch, int eights) {
+  return directions * ((batch + kSequences * eights - 1) / (kSequences * eights));
 }
 // States of two steps in turn, of all groups. A word says by its last bit of which of them it is: that of the next but
 // one has the other. (It is the last bit of a half, and is multiplied as it is.)
-inline int64_t bytes_of_exchange(const Call& call, int eights) {
-  return 2LL * groups_of(call, eights) * eights * pairs_of(call.hidden) * kWordsOfPair * 4;
+constexpr int64_t bytes_of_exchange(int directions, int batch, int hidden, int eights) {
+  return 2LL * groups_of(directions, batch, eights) * eights * pairs_of(hidden) * kWordsOfPair * 4;
 }
-// An error is better than a wait without end: so often asked for takes half a minute.
+// An error is better than a wait without end: to ask so often takes many seconds.
 constexpr unsigned kMostAsked = 1u << 25;
 __device__ __forceinline__ unsigned phase_of(int k) { return static_cast<unsigned>(k - 1) >> 1 & 1; }
 
@@ -42,13 +42,13 @@ constexpr int kSums = kGates<cell> == 1 ? 1 : 4;
 template <Cell cell>
 constexpr int kBytesOfRound = 2 * kGates<cell>* static_cast<int>(sizeof(uint4)) * kThreads;
 // A block's shared memory: weights, and what warps add up.
-template <Cell cell, int eights, int held>
+template <Cell cell, int held>
 __host__ __device__ constexpr int bytes_of_weights(int hidden) {
   return rounds_of(hidden) > held ? (rounds_of(hidden) - held) * kBytesOfRound<cell> : 0;
 }
 template <Cell cell, int eights, int held>
 constexpr int room_bytes(int hidden) {
-  return bytes_of_weights<cell, eights, held>(hidden) +
+  return bytes_of_weights<cell, held>(hidden) +
          kWarps * eights * kStates * kSums<cell> * static_cast<int>(sizeof(float));
 }
 
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kThreads) take_steps_by_shares(const Call call
   const bool is_backwards = call.is_reversed || direction == 1;
   const int pairs = pairs_of(hidden), rounds = rounds_of(hidden), own_rounds = (pairs - warp + kWarps - 1) / kWarps;
   uint4* const kept = reinterpret_cast<uint4*>(shared) + thread;
-  float* const partial = reinterpret_cast<float*>(shared + bytes_of_weights<cell, eights, held>(hidden));
+  float* const partial = reinterpret_cast<float*>(shared + bytes_of_weights<cell, held>(hidden));
   const int words_of_eight = pairs * kWordsOfPair,
             words_of_step = static_cast<int>(gridDim.x) * eights * words_of_eight;
   unsigned* const region = exchange + static_cast<int>(blockIdx.x) * eights * words_of_eight;
