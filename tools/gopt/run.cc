@@ -29,8 +29,6 @@ void print_summary(const std::string& name, const Tensor& t) {
 
 Status check_output(const RunOptions& o) {
   if (o.output_file.empty()) return Unit{};
-  if (!o.output_file.ends_with(".npz") && !o.output_file.ends_with(".npy"))
-    return Error{"'" + o.output_file + "' is neither FILE.npz, for all outputs, nor FILE.npy, for a single one"};
   GOPT_RETURN_IF_ERROR(check_writable(o.output_file, o.force));
   std::vector<ReadFile> read;
   for (const std::string& given : o.inputs) read.push_back({input_path(given), "holds inputs that are read"});
@@ -42,6 +40,8 @@ Status run_model(const RunOptions& o) {
   LoadOptions load = o.load;
   load.written = o.output_file;
   GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(o.model, load));
+  if (!o.output_file.empty() && !o.output_file.ends_with(".npz") && !o.output_file.ends_with(".npy"))
+    return Error{"'" + o.output_file + "' is neither FILE.npz, for all outputs, nor FILE.npy, for a single one"};
   GOPT_ASSIGN_OR_RETURN(auto given, read_inputs(o.inputs, model->inputs()));
   if (given.size() < model->inputs().size()) {
     if (!given.empty()) fmt::print("inputs that are not given are drawn with seed {}\n", o.seed);
