@@ -240,7 +240,10 @@ class TopOfRow {
     constexpr int64_t kFew = 32, kInserted = 16;
     most_ = count <= kInserted ? count : std::min(length, count + std::max(count, kFew));
     items_ = room(0, most_ + kAtOnce);
-    count <= kInserted ? insert_all() : keep_all();
+    if (count == 1)
+      keep_best();
+    else
+      count <= kInserted ? insert_all() : keep_all();
   }
 
   int64_t place(int64_t rank) const { return Items::place(items_[rank]); }
@@ -253,6 +256,33 @@ class TopOfRow {
     Bits those = 0;
     for (int64_t j = 0; j < kAtOnce; j++) those |= static_cast<Bits>(order_of<is_largest>(row_[first + j]) < last_);
     return those != 0;
+  }
+
+  // The only one that is wanted: of parts the least order, and within the first part that has the least of all, its
+  // place.
+  void keep_best() {
+    constexpr int64_t kPart = 4 * kAtOnce;
+    Bits best = std::numeric_limits<Bits>::max();
+    int64_t at = 0;
+    for (int64_t k = 0; k < length_; k += kPart) {
+      const int64_t end = std::min(length_, k + kPart);
+      Bits least = std::numeric_limits<Bits>::max();
+#pragma omp simd reduction(min : least)
+      for (int64_t j = k; j < end; j++) {
+        const Bits order = order_of<is_largest>(row_[j]);
+        least = order < least ? order : least;
+      }
+      if (least < best) best = least, at = k;
+    }
+    const auto count = static_cast<int>(std::min(length_ - at, kPart));
+    int place = count - 1;
+#pragma omp simd reduction(min : place)
+    for (int j = 0; j < count; j++) {
+      const int own = order_of<is_largest>(row_[at + j]) == best ? j : count - 1;
+      place = own < place ? own : place;
+    }
+    items_[0] = Items::of(best, at + place);
+    kept_ = 1;
   }
 
   // A few in their order, into which each is put that comes before their last.
