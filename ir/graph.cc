@@ -111,22 +111,25 @@ double bytes_made(const Node& node) {
   return bytes;
 }
 
-// What nodes of constants may make before a run: some times as much as the constants are, or what any machine has. (A
-// Tile of eight numbers, summed, may be more than there is memory.)
-double most_made(const std::vector<NodePtr>& nodes) {
+// Whether a node of constants makes more than any machine has and some times as much as all constants are: a Tile of
+// eight numbers, summed, may be more than there is memory.
+bool makes_too_much(const Node& node, const std::vector<NodePtr>& nodes) {
   constexpr double kAlways = 1 << 30, kTimes = 4;
-  double bytes = 0;
-  for (const NodePtr& node : nodes)
-    if (node->is(OpKind::Constant)) bytes += static_cast<double>(node->tensor.bytes().size());
-  return std::max(kAlways, kTimes * bytes);
+  const double made = node.is(OpKind::Constant) ? 0 : bytes_made(node);
+  if (made <= kAlways) return false;
+  double constants = 0;
+  for (const NodePtr& other : nodes)
+    if (other->is(OpKind::Constant)) constants += static_cast<double>(other->tensor.bytes().size());
+  return made > kTimes * constants;
 }
 
-bool is_weights_only(const Node& node, double most_bytes, const auto& known) {
+bool is_weights_only(const Node& node, const std::vector<NodePtr>& nodes, const auto& known) {
   if (node.is(OpKind::Input) || node.is(OpKind::Opaque)) return false;
-  if (node.is(OpKind::Constant)) return true;
-  if (bytes_made(node) > most_bytes) return false;
-  if (op_info(node.op).has(kShapeOnly)) return node.inputs.empty() || node.inputs[0].type().has_static_shape();
-  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value& v) { return !v || known(v); });
+  const bool is_of_constants =
+      op_info(node.op).has(kShapeOnly)
+          ? node.inputs.empty() || node.inputs[0].type().has_static_shape()
+          : std::all_of(node.inputs.begin(), node.inputs.end(), [&](const Value& v) { return !v || known(v); });
+  return is_of_constants && !makes_too_much(node, nodes);
 }
 
 }  // namespace
@@ -139,7 +142,6 @@ Graph::Graph(std::vector<Value> inputs, std::vector<GraphOutput> outputs, Metada
   std::string key;
   for (size_t i = 0; i < data->nodes.size(); i++) data->ids[data->nodes[i].get()] = NodeId{static_cast<uint32_t>(i)};
   data->users.resize(data->nodes.size());
-  const double most_bytes = most_made(data->nodes);
   for (size_t i = 0; i < data->nodes.size(); i++) {
     const Node& node = *data->nodes[i];
     for (const Value& v : node.inputs) {
@@ -148,7 +150,7 @@ Graph::Graph(std::vector<Value> inputs, std::vector<GraphOutput> outputs, Metada
       if (users.empty() || users.back() != NodeId{static_cast<uint32_t>(i)})
         users.push_back(NodeId{static_cast<uint32_t>(i)});
     }
-    data->weights_only.push_back(is_weights_only(node, most_bytes, [&](const Value& v) {
+    data->weights_only.push_back(is_weights_only(node, data->nodes, [&](const Value& v) {
       return bool{data->weights_only[static_cast<uint32_t>(data->ids[v.node.get()])]};
     }));
   }

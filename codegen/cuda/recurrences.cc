@@ -26,13 +26,14 @@ bool may_round(const Plan& plan, const Kernel& kernel, int64_t batch) {
          kernel.nodes[0]->opaque->recurrence->cell != Recurrence::Cell::Relu;
 }
 
-// Eights of sequences that a block of sixteen units has, where blocks of the whole device meet
-// (runtime/gopt_recurrence_shares.cuh): as few as there are multiprocessors for, which a smaller device than an H100
-// finds out when it launches. 0: there are too many units.
-constexpr int64_t kUnitsOfBlock = 16, kSequences = 8;
-
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Of a block where blocks of the whole device meet (runtime/gopt_recurrence_shares.cuh): units, and sequences at a
+// time.
+constexpr int64_t kUnitsOfBlock = 16, kSequences = 8;
+
+// Eights of sequences that such a block has: as few as there are multiprocessors for, which a smaller device than an
+// H100 finds out when it launches. 0: there are too many units.
 int64_t eights_of(int64_t batch, int64_t directions, int64_t hidden) {
   constexpr int64_t kMultiprocessors = 132;
   for (const int64_t eights : {1, 2, 4})

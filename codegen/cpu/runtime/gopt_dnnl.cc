@@ -12,7 +12,7 @@ PackedWeights::PackedWeights() : state_(std::make_unique<State>()) {}
 PackedWeights::~PackedWeights() = default;
 
 Library::Library(int threads, PackedWeights& packed)
-    : state_(std::make_unique<State>(threads > 0 ? threads : default_threads(), *packed.state_)) {
+    : state_(std::make_unique<State>(thread_count(threads), *packed.state_)) {
   omp_set_num_threads(state_->threads);
 }
 Library::~Library() = default;

@@ -44,7 +44,7 @@ struct gopt_model {
   gopt_model(const char* path, int count)
       : weights(path, description.weight_bytes),
         operators(description.operator_count, description.operators),
-        threads(count > 0 ? count : gopt_runtime::default_threads()),
+        threads(gopt_runtime::thread_count(count)),
         prepared(description.variant_count),
         alone(description.variant_count),
         part_inputs(description.input_count),

@@ -282,7 +282,6 @@ class TopOfRow {
       place = own < place ? own : place;
     }
     items_[0] = Items::of(best, at + place);
-    kept_ = 1;
   }
 
   // A few in their order, into which each is put that comes before their last.

@@ -52,4 +52,7 @@ inline int default_threads() {
   return allowed > 0 ? std::min(most, allowed) : most;
 }
 
+// Those that are asked for; of 0 and less as many as there are by default.
+inline int thread_count(int threads) { return threads > 0 ? threads : default_threads(); }
+
 }  // namespace gopt_runtime

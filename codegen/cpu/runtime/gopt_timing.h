@@ -22,8 +22,6 @@ struct OneByOne {
   void operator()(int kernel) { milliseconds[kernel] = now_ms() - last; }
 };
 
-inline int thread_count(int threads) { return threads > 0 ? threads : default_threads(); }
-
 // In [-0.5, 0.5), by a hash of the place and of how often this was called: a processor that has seen the signs before,
 // or that they alternate, guesses each branch on them, which in a model it cannot. (The mixing steps are those that end
 // MurmurHash3, Appleby.)

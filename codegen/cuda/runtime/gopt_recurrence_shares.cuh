@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads) take_steps_by_shares(const Call call
     for (int eight = 0; eight < eights; eight += together) {
       float of_gates[together][gates][4] = {};
 #pragma unroll 1
-      for (int first = 0; first < (has_kept ? own_rounds : lesser(own_rounds, 1)); first += held) {
+      for (int first = 0; first < own_rounds; first += held) {
         float4 now[together][held];
 #pragma unroll
         for (int t = 0; t < together; t++)
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(kThreads) take_steps_by_shares(const Call call
             if (first + r < own_rounds)
               multiply(r, [&](int half, int g) { return from[((r * 2 + half) * gates + g) * kThreads]; });
         }
-        if (!has_kept) break;
+        if (!has_kept) break;  // there are no others
       }
       if (own_rounds <= 0) break;
       float* const to = partial + (warp * items + eight * kStates + lane) * sums;
