@@ -28,11 +28,23 @@ double recurrence_operations(const Node& node) {
 
 // Steps follow one another: threads, or blocks, wait for each other in each.
 double recurrence_ms(const Plan& plan, const Kernel& kernel, const Roofline& roofline) {
+  // By what was measured (docs/codegen_cuda.md): tensor cores multiply halves.
+  constexpr double kOnCpu = 0.35, kOfFloats = 0.35, kOfHalves = 1.5;
   const bool is_on_cpu = plan.target.kind == TargetKind::Cpu;
-  const double efficiency = is_on_cpu ? 0.35 : 0.06, step_us = is_on_cpu ? 1 : 0.6;
+  const double efficiency = is_on_cpu ? kOnCpu : may_recur_in_halves(plan, kernel) ? kOfHalves : kOfFloats, step_us = 1;
   const auto steps = static_cast<double>(plan.buffer(kernel.input_buffers[0]).dims[0]);
   const double compute_ms = recurrence_operations(plan, kernel) / (roofline.gflops * efficiency * 1e6);
   return in_steps(compute_ms + (roofline.launch_us + steps * step_us) * 1e-3);
 }
 
 }  // namespace gopt::planner
+
+namespace gopt {
+
+bool may_recur_in_halves(const Plan& plan, const Kernel& kernel) {
+  const std::vector<int64_t>& sums = plan.buffer(kernel.input_buffers[0]).dims;
+  return plan.target.kind == TargetKind::Cuda && plan.target.precision != Precision::Fp32 && sums[1] > 1 &&
+         kernel.nodes[0]->opaque->recurrence->cell != Recurrence::Cell::Relu;
+}
+
+}  // namespace gopt

@@ -15,15 +15,12 @@ int64_t held_fours(int64_t hidden) {
   return std::min(kMost, (hidden + kOfLanes - 1) / kOfLanes);
 }
 
-// Whether weights and states may be rounded to halves, by which several sequences are multiplied on the tensor cores:
-// not what Relu gives, nor what a caller gives where a precision has the range of floats.
-bool may_round(const Plan& plan, const Kernel& kernel, int64_t batch) {
-  const Precision precision = plan.target.precision;
+// Whether weights and states are rounded: not what a caller gives where a precision has the range of floats.
+bool may_round(const Plan& plan, const Kernel& kernel) {
   const bool are_known = std::ranges::all_of(std::array{Recurrence::kWeights, Recurrence::kState}, [&](auto operand) {
     return locate(plan, operand_buffer(kernel, operand)).place == BufferPlace::Weight;
   });
-  return precision != Precision::Fp32 && batch > 1 && (precision == Precision::Fp16 || are_known) &&
-         kernel.nodes[0]->opaque->recurrence->cell != Recurrence::Cell::Relu;
+  return may_recur_in_halves(plan, kernel) && (plan.target.precision == Precision::Fp16 || are_known);
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -56,7 +53,7 @@ PrintedLaunch print_recurrence(const Plan& plan, const Kernel& kernel, size_t nu
   const BufferId given = operand_buffer(kernel, Recurrence::kSums), by = operand_buffer(kernel, Recurrence::kWeights);
   const std::vector<int64_t>&sums = plan.buffer(given).dims, &weights = plan.buffer(by).dims;
   const int64_t steps = sums[0], batch = sums[1], directions = weights[0], hidden = weights[2];
-  const bool has_fixed_weights = locate(plan, by).place == BufferPlace::Weight, rounds = may_round(plan, kernel, batch);
+  const bool has_fixed_weights = locate(plan, by).place == BufferPlace::Weight, rounds = may_round(plan, kernel);
   const int64_t eights = rounds ? eights_of(batch, directions, hidden) : 0;
   const std::string name = "gopt_recurrence_" + std::to_string(number),
                     head = "void " + name +

@@ -205,6 +205,11 @@ std::vector<SizeDemand> size_demands(const Plan& plan);
 // nothing by it.
 bool is_tf32(const Plan& plan, const Kernel& kernel);
 
+// Whether a recurrence of weights and first states that are the model's may round these, and all states, to halves, by
+// which several sequences are multiplied on CUDA's tensor cores: not what Relu gives, which has no bound.
+// Preconditions: `kernel` is a recurrence.
+bool may_recur_in_halves(const Plan& plan, const Kernel& kernel);
+
 // Time of one kernel of a plan in milliseconds. A pure function of kernel, target and (for measured times) the cache.
 class KernelCosts {
  public:
