@@ -155,15 +155,14 @@ class LibraryChooser {
   // A product of rows is the same memory in other shapes, as long as a row is the last axis: the value that a step may
   // follow, and the nodes that were passed on the way to it.
   const ValueCover& past_shapes(uint32_t id, const ValueCover& made, std::vector<uint32_t>& passed) const {
-    const bool is_of_rows = cover_.nodes[id].role == Role::MatrixProduct &&
-                            cover_.options.target.kind == TargetKind::Cuda &&
-                            cover_.of(cover_.node(id).inputs[1]).dims.size() == 2;
+    const bool is_of_rows =
+        cover_.nodes[id].role == Role::MatrixProduct && cover_.of(cover_.node(id).inputs[1]).dims.size() == 2;
     const ValueCover* value = &made;
     while (is_of_rows && !value->is_output && value->uses.size() == 1) {
       const uint32_t next = value->uses[0].node;
       const ValueCover& shaped = cover_.values[cover_.nodes[next].first_value];
       const bool is_shape = cover_.nodes[next].role == Role::Generated && work_of(cover_.node(next)).keeps_order &&
-                            !shaped.dims.empty() && shaped.dims.back() == made.dims.back();
+                            !shaped.shape.empty() && shaped.shape.back() == made.shape.back();
       if (!is_shape) break;
       passed.push_back(next);
       value = &shaped;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kFoldIntegersBelow = 8192, kFoldFloatsBelow = 1024;  // elements; what is larger stays a node
 constexpr int64_t kNewestOpset = 26;
-const char *const kTrainingDomain = "ai.onnx.preview.training", *const kMicrosoftDomain = "com.microsoft";
+const char* const kTrainingDomain = "ai.onnx.preview.training";
 
 // ---- attributes ----
 
@@ -308,8 +308,7 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
   if (state.options.lower && domain == kTrainingDomain) {  // a model may import no other
     return lower_whole(state, {node, view.inputs, view.scope, view.opset > 0 ? view.opset : kNewestOpset});
   }
-  if (state.options.lower && domain == kMicrosoftDomain && has_known_types(view.inputs))
-    return lower_microsoft(state, view);
+  if (state.options.lower && is_of_microsoft(node) && has_known_types(view.inputs)) return lower_microsoft(state, view);
   if (!domain.empty()) return MaybeValues();
   const bool is_dropout = node.op_type() == "Dropout" && view.opset >= 7;
   if (node.op_type() == "If" || is_dropout) {

@@ -2,18 +2,38 @@
 #include <cmath>
 #include <limits>
 
-#include "lowering.h"
+#include "attention_values.h"
 
 namespace gopt::ir {
-namespace {
 
-// [batch, length, heads x size] as [batch, heads, length, size].
 Value split_heads(Lowering& l, const Value& x, int64_t heads) {
   if (rank_of(x) == 4) return x;
   Lowering::require(rank_of(x) == 3 && heads > 0 && extent_of(x, 2) % heads == 0);
   const Value split = l.reshape(x, {shape_of(x)[0], shape_of(x)[1], Index(heads), Index(extent_of(x, 2) / heads)});
   return l.transpose(split, {0, 2, 1, 3});
 }
+Value joined_heads(Lowering& l, const Value& x) {
+  const Value y = l.transpose(x, {0, 2, 1, 3});
+  return l.reshape(y, {shape_of(y)[0], shape_of(y)[1], shape_of(y)[2] * shape_of(y)[3]});
+}
+Value rotated(Lowering& l, const Value& x, const Value& cosine, const Value& sine, int64_t turned, bool interleaved) {
+  const int64_t half = turned / 2, size = extent_of(x, 3);
+  Lowering::require(turned % 2 == 0 && turned <= size);
+  const Value first = interleaved ? l.slice(x, 3, 0, turned, 2) : l.slice(x, 3, 0, half);
+  const Value second = interleaved ? l.slice(x, 3, 1, turned, 2) : l.slice(x, 3, half, turned);
+  const Value real = l.sub(l.mul(cosine, first), l.mul(sine, second));
+  const Value imaginary = l.add(l.mul(sine, first), l.mul(cosine, second));
+  Value y = l.concat({real, imaginary}, 3);
+  if (interleaved) {
+    Shape shape = shape_of(real);
+    shape.back() = Index(turned);
+    y = l.reshape(l.concat({l.unsqueeze(real, 4), l.unsqueeze(imaginary, 4)}, 4), shape);
+  }
+  return turned < size ? l.concat({y, l.slice(x, 3, turned, size)}, 3) : y;
+}
+
+namespace {
+
 // Each head as often as query heads share it.
 Value repeated_heads(Lowering& l, const Value& x, int64_t times) {
   if (times == 1) return x;
@@ -119,14 +139,10 @@ Values lower_attention(Lowering& l) {
   const Value soft = l.op(OpKind::Softmax, {l.cast(masked, precision)}, {{"axis", Index(-1)}});
   const Value weights = l.cast(mask.guarded(soft), type);
   Value y = l.op(OpKind::MatMul, {weights, repeated_heads(l, v, heads / shared)});
-  if (rank_of(given_q) == 3) {
-    y = l.transpose(y, {0, 2, 1, 3});
-    y = l.reshape(y, {shape_of(y)[0], shape_of(y)[1], shape_of(y)[2] * shape_of(y)[3]});
-  }
+  if (rank_of(given_q) == 3) y = joined_heads(l, y);
   return {y, k, v, shown == 3 ? weights : shown == 2 ? masked : scores};
 }
 
-// Pairs of places of each head turned by an angle: halves, or neighbours where they are interleaved.
 Values lower_rotary_embedding(Lowering& l) {
   const Value given = l.input(0);
   const int64_t heads = l.integer("num_heads", 0);
@@ -143,20 +159,8 @@ Values lower_rotary_embedding(Lowering& l) {
     Lowering::require(rank_of(cache) == 3 && extent_of(cache, 2) == half);
     return l.unsqueeze(cache, 1);
   };
-  const Value cosine = angles(1), sine = angles(2);
-  const Value first = interleaved ? l.slice(x, 3, 0, turned, 2) : l.slice(x, 3, 0, half);
-  const Value second = interleaved ? l.slice(x, 3, 1, turned, 2) : l.slice(x, 3, half, turned);
-  const Value real = l.sub(l.mul(cosine, first), l.mul(sine, second));
-  const Value imaginary = l.add(l.mul(sine, first), l.mul(cosine, second));
-  Value y = l.concat({real, imaginary}, 3);
-  if (interleaved) {
-    Shape shape = shape_of(real);
-    shape.back() = Index(turned);
-    y = l.reshape(l.concat({l.unsqueeze(real, 4), l.unsqueeze(imaginary, 4)}, 4), shape);
-  }
-  if (turned < size) y = l.concat({y, l.slice(x, 3, turned, size)}, 3);
-  if (rank_of(given) == 3) y = l.reshape(l.transpose(y, {0, 2, 1, 3}), shape_of(given));
-  return {y};
+  const Value y = rotated(l, x, angles(1), angles(2), turned, interleaved);
+  return {rank_of(given) == 3 ? joined_heads(l, y) : y};
 }
 
 constexpr LoweredOperator kAttention[] = {{"Attention", lower_attention}, {"RotaryEmbedding", lower_rotary_embedding}};

@@ -1,5 +1,5 @@
-// Operators of com.microsoft that ONNX Runtime's quantization tool writes: those of ONNX on integers with scales and
-// zero points.
+// Operators of com.microsoft that ONNX Runtime's quantization tools write: those of ONNX on integers with scales and
+// zero points, and products by weights of few bits.
 #include <algorithm>
 
 #include "quantized_values.h"
@@ -88,6 +88,96 @@ Values lower_gemm(Lowering& l) {
   return {l.has(7) ? result(l, product, 7, type_of(l.input(0))) : product};
 }
 
+// Sums of products of integers times both scales, and a bias.
+Value scaled_product(Lowering& l, const Value& a, const Value& a_zero, const Value& b, const Value& b_zero,
+                     const Value& scale, size_t bias) {
+  const Value sums = l.cast(integer_product(l, a, a_zero, b, b_zero), ElementType::Float32);
+  const Value y = l.mul(sums, scale);
+  return l.has(bias) ? l.add(y, l.input(bias)) : y;
+}
+Values lower_product_to_floats(Lowering& l) {
+  const Value scale = l.mul(along_axis(l, l.input(2), 0, 1), along_axis(l, l.input(3), 0, 1));
+  return {scaled_product(l, l.input(0), optional_input(l, 4), l.input(1), optional_input(l, 5), scale, 6)};
+}
+// The left operand in 255 steps between its least and its greatest number, and 0.
+Values lower_dynamic_product(Lowering& l) {
+  const Value x = l.input(0), zero = l.scalar(ElementType::Float32, 0);
+  Lowering::require(type_of(x) == ElementType::Float32 && rank_of(x) >= 2);
+  std::vector<Index> axes;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(rank_of(x)); axis++) axes.emplace_back(axis);
+  const auto bound = [&](OpKind reduced, OpKind with) { return l.op(with, {l.reduce(reduced, x, axes, false), zero}); };
+  const Value least = bound(OpKind::ReduceMin, OpKind::Min), greatest = bound(OpKind::ReduceMax, OpKind::Max);
+  constexpr double kSteps = 255;
+  const Value range = l.div(l.sub(greatest, least), l.scalar(ElementType::Float32, kSteps));
+  const Value step = l.where(l.op(OpKind::Equal, {range, zero}), l.scalar(ElementType::Float32, 1), range);
+  const Value at_zero = l.op(OpKind::Quantize, {l.sub(zero, least), step, l.scalar(ElementType::UInt8, 0)});
+  const Value scale = l.mul(step, along_axis(l, l.input(2), 0, 1));
+  return {scaled_product(l, quantize(l, x, step, at_zero), at_zero, l.input(1), optional_input(l, 3), scale, 4)};
+}
+
+// Weights of 4 or 8 bits in blocks along the depth, each with a scale and a zero point of its own.
+class BlockedWeights {
+ public:
+  BlockedWeights(const Lowering& l)
+      : depth_(l.integer("K", 0)),
+        columns_(l.integer("N", 0)),
+        bits_(l.integer("bits", 4)),
+        block_(l.integer("block_size", 0)) {
+    constexpr int64_t kMostElements = int64_t{1} << 28;
+    Lowering::require((bits_ == 4 || bits_ == 8) && depth_ > 0 && columns_ > 0 && block_ >= 16 &&
+                      depth_ <= kMostElements / columns_);
+    blocks_ = (depth_ + block_ - 1) / block_;
+    packed_ = l.numbers(1), scales_ = l.reals(2);
+    const auto are_all = [](size_t count, int64_t expected) { return count == static_cast<size_t>(expected); };
+    Lowering::require(are_all(packed_.size(), columns_ * blocks_ * block_ * bits_ / kByte) &&
+                      are_all(scales_.size(), columns_ * blocks_));
+    if (!l.has(3)) return;
+    const bool is_packed = type_of(l.input(3)) == ElementType::UInt8;
+    zeros_ = is_packed ? unpacked_zeros(l.numbers(3)) : l.reals(3);
+    Lowering::require(are_all(zeros_.size(), columns_ * blocks_));
+  }
+
+  // [depth, columns]
+  Tensor as(ElementType type) const {
+    std::vector<double> values(static_cast<size_t>(depth_ * columns_));
+    for (int64_t column = 0; column < columns_; column++)
+      for (int64_t k = 0; k < depth_; k++) {
+        const auto block = static_cast<size_t>(column * blocks_ + k / block_);
+        const double zero = zeros_.empty() ? static_cast<double>(int64_t{1} << (bits_ - 1)) : zeros_[block];
+        const auto digit = static_cast<double>(digit_of(packed_, column * blocks_ * block_ + k));
+        values[static_cast<size_t>(k * columns_ + column)] = (digit - zero) * scales_[block];
+      }
+    return Tensor::from_values(type, {depth_, columns_}, values);
+  }
+
+ private:
+  static constexpr int64_t kByte = 8;
+  int64_t digit_of(const std::vector<int64_t>& bytes, int64_t place) const {
+    const int64_t a_byte = kByte / bits_, byte = bytes.at(static_cast<size_t>(place / a_byte));
+    return (byte >> (bits_ * (place % a_byte))) & ((int64_t{1} << bits_) - 1);
+  }
+  // Those of a column begin with a byte.
+  std::vector<double> unpacked_zeros(const std::vector<int64_t>& bytes) const {
+    const int64_t a_byte = kByte / bits_, of_column = (blocks_ + a_byte - 1) / a_byte * a_byte;
+    std::vector<double> zeros;
+    for (int64_t column = 0; column < columns_; column++)
+      for (int64_t block = 0; block < blocks_; block++)
+        zeros.push_back(static_cast<double>(digit_of(bytes, column * of_column + block)));
+    return zeros;
+  }
+
+  int64_t depth_, columns_, bits_, block_, blocks_ = 0;
+  std::vector<int64_t> packed_;
+  std::vector<double> scales_, zeros_;  // no zero points: the middle of the range
+};
+Values lower_mat_mul_of_bits(Lowering& l) {
+  const Value x = l.input(0);
+  (void)l.integer("accuracy_level", 0);  // how coarsely x may be computed with: not at all, here
+  Lowering::require(is_floating(type_of(x)) && !l.has(4));
+  const Value y = l.op(OpKind::MatMul, {x, l.constant(BlockedWeights(l).as(type_of(x)))});
+  return {l.has(5) ? l.add(y, l.input(5)) : y};
+}
+
 constexpr LoweredOperator kMicrosoft[] = {{"QLinearAdd", lower_add},
                                           {"QLinearMul", lower_mul},
                                           {"QLinearWhere", lower_where},
@@ -98,7 +188,10 @@ constexpr LoweredOperator kMicrosoft[] = {{"QLinearAdd", lower_add},
                                           {"QLinearGlobalAveragePool", lower_global_average_pool},
                                           {"QLinearAveragePool", lower_average_pool},
                                           {"QLinearConcat", lower_concat},
-                                          {"QGemm", lower_gemm}};
+                                          {"QGemm", lower_gemm},
+                                          {"MatMulNBits", lower_mat_mul_of_bits},
+                                          {"MatMulIntegerToFloat", lower_product_to_floats},
+                                          {"DynamicQuantizeMatMul", lower_dynamic_product}};
 
 }  // namespace
 

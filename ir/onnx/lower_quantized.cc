@@ -29,7 +29,6 @@ Value quantize(Lowering& l, const Value& x, const Value& scale, const Value& zer
   Lowering::require(type_of(scale) == ElementType::Float32 && is_quantized_type(type_of(zero)));
   return l.op(OpKind::Quantize, {l.cast(x, ElementType::Float32), scale, zero});
 }
-Value optional_input(const Lowering& l, size_t i) { return l.has(i) ? l.input(i) : Value{}; }
 
 // What sums of products of integers are to be multiplied by: a scale, or one for each channel.
 Value scale_product(Lowering& l, const Value& a, const Value& b, double factor) {
@@ -55,35 +54,6 @@ Value dequantize(Lowering& l, const Value& x, const Value& scale, const Value& z
 }
 
 namespace {
-
-bool has_blocks(const Lowering& l) { return l.integer("block_size", 0) != 0; }
-// A type that may be said and be the only one that is done: float, which is that of the scale.
-bool is_float_or_unsaid(const Lowering& l, const std::string& attribute) {
-  const int64_t given = l.integer(attribute, 0);
-  return given == 0 || static_cast<ElementType>(given) == ElementType::Float32;
-}
-int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
-  const int64_t given = l.integer("axis", 1);
-  return rank_of(scale) == 0 ? 0 : l.axis(std::min<int64_t>(given, static_cast<int64_t>(rank) - 1), rank);
-}
-
-Values lower_quantize(Lowering& l) {
-  const Value x = l.input(0), scale = l.input(1);
-  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "precision"));
-  const int64_t given = l.integer("output_dtype", 0), axis = quantized_axis(l, rank_of(x), scale);
-  const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
-  const ElementType type = given != 0 ? static_cast<ElementType>(given) : ElementType::UInt8;
-  if (!l.has(2)) Lowering::require(is_quantized_type(type));
-  return {quantize(l, x, along(scale), l.has(2) ? along(l.input(2)) : l.scalar(type, 0))};
-}
-
-Values lower_dequantize(Lowering& l) {
-  const Value x = l.input(0), scale = l.input(1);
-  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "output_dtype"));
-  const int64_t axis = quantized_axis(l, rank_of(x), scale);
-  const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
-  return {dequantize(l, x, along(scale), l.has(2) ? along(l.input(2)) : Value{})};
-}
 
 // An operand of a product without its zero point, in `type`.
 Value centered(Lowering& l, const Value& x, const Value& zero_point, int64_t axis, ElementType type) {
@@ -119,6 +89,8 @@ Value corrected_product(Lowering& l, const Value& a, const Value& a_zero, const 
   return product;
 }
 
+}  // namespace
+
 Value integer_product(Lowering& l, const Value& a, const Value& a_zero, const Value& b, const Value& b_zero) {
   Lowering::require(rank_of(a) >= 2 && rank_of(b) >= 2);
   const auto rows = static_cast<int64_t>(rank_of(a)) - 2, columns = static_cast<int64_t>(rank_of(b)) - 1;
@@ -129,6 +101,38 @@ Value integer_product(Lowering& l, const Value& a, const Value& a_zero, const Va
   return l.op(OpKind::MatMul,
               {centered(l, a, a_zero, rows, ElementType::Int32), centered(l, b, b_zero, columns, ElementType::Int32)});
 }
+
+namespace {
+
+bool has_blocks(const Lowering& l) { return l.integer("block_size", 0) != 0; }
+// A type that may be said and be the only one that is done: float, which is that of the scale.
+bool is_float_or_unsaid(const Lowering& l, const std::string& attribute) {
+  const int64_t given = l.integer(attribute, 0);
+  return given == 0 || static_cast<ElementType>(given) == ElementType::Float32;
+}
+int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
+  const int64_t given = l.integer("axis", 1);
+  return rank_of(scale) == 0 ? 0 : l.axis(std::min<int64_t>(given, static_cast<int64_t>(rank) - 1), rank);
+}
+
+Values lower_quantize(Lowering& l) {
+  const Value x = l.input(0), scale = l.input(1);
+  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "precision"));
+  const int64_t given = l.integer("output_dtype", 0), axis = quantized_axis(l, rank_of(x), scale);
+  const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
+  const ElementType type = given != 0 ? static_cast<ElementType>(given) : ElementType::UInt8;
+  if (!l.has(2)) Lowering::require(is_quantized_type(type));
+  return {quantize(l, x, along(scale), l.has(2) ? along(l.input(2)) : l.scalar(type, 0))};
+}
+
+Values lower_dequantize(Lowering& l) {
+  const Value x = l.input(0), scale = l.input(1);
+  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "output_dtype"));
+  const int64_t axis = quantized_axis(l, rank_of(x), scale);
+  const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
+  return {dequantize(l, x, along(scale), l.has(2) ? along(l.input(2)) : Value{})};
+}
+
 Values lower_mat_mul_integer(Lowering& l) {
   return {integer_product(l, l.input(0), optional_input(l, 2), l.input(1), optional_input(l, 3))};
 }

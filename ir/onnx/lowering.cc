@@ -10,6 +10,7 @@
 
 namespace gopt::ir {
 
+Value optional_input(const Lowering& l, size_t i) { return l.has(i) ? l.input(i) : Value{}; }
 const Shape& shape_of(const Value& x) {
   Lowering::require(x && x.type().shape.has_value());
   return *x.type().shape;
@@ -258,20 +259,35 @@ Result<MaybeValues> lower_by_groups(std::span<const std::span<const LoweredOpera
 
 }  // namespace
 
+bool is_of_microsoft(const onnx::NodeProto& node) { return normal_domain(node.domain()) == "com.microsoft"; }
+
 Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
   const std::span<const LoweredOperator> groups[] = {
-      lowered_counting(),  lowered_normalization(), lowered_quantized(), lowered_sampling(),
-      lowered_grids(),     lowered_products(),      lowered_recurrent(), lowered_scatter(),
-      lowered_selection(), lowered_control(),       lowered_spectral(),  lowered_training(),
-      lowered_regions(),   lowered_old(),           lowered_attention(), lowered_bits()};
+      lowered_counting(), lowered_normalization(), lowered_quantized(), lowered_sampling(),  lowered_grids(),
+      lowered_products(), lowered_recurrent(),     lowered_scatter(),   lowered_selection(), lowered_control(),
+      lowered_spectral(), lowered_training(),      lowered_regions(),   lowered_old(),       lowered_attention(),
+      lowered_bits(),     lowered_fused_in_onnx()};
   return lower_by_groups(groups, state, view);
 }
 
 Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view) {
   const std::string& name = view.node.op_type();
   const bool is_of_onnx = name == "QuantizeLinear" || name == "DequantizeLinear";
-  const std::span<const LoweredOperator> groups[] = {is_of_onnx ? lowered_quantized() : lowered_microsoft()};
-  return lower_by_groups(groups, state, view);
+  const std::span<const LoweredOperator> of_onnx[] = {lowered_quantized()},
+                                         own[] = {lowered_microsoft(), lowered_fused(), lowered_fused_attention()};
+  return is_of_onnx ? lower_by_groups(of_onnx, state, view) : lower_by_groups(own, state, view);
+}
+
+std::vector<TensorType> types_if_lowered(ImportState& state, const NodeView& view) {
+  const std::span<const LoweredOperator> groups[] = {lowered_fused_in_onnx()};
+  std::vector<TensorType> types;
+  GraphBuilder own;  // of nodes that nobody will see
+  std::swap(own, state.builder);
+  const auto values = is_of_microsoft(view.node) ? lower_microsoft(state, view) : lower_by_groups(groups, state, view);
+  std::swap(own, state.builder);
+  if (values.ok() && *values)
+    for (const Value& value : **values) types.push_back(value ? value.type() : TensorType{});
+  return types;
 }
 
 }  // namespace gopt::ir

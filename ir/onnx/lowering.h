@@ -106,6 +106,7 @@ class Lowering {
   mutable std::set<std::string> asked_;  // attributes
 };
 
+Value optional_input(const Lowering& l, size_t i);  // null where it is left out
 const Shape& shape_of(const Value& x);
 ElementType type_of(const Value& x);
 size_t rank_of(const Value& x);
@@ -135,12 +136,20 @@ std::span<const LoweredOperator> lowered_attention();      // lower_attention.cc
 std::span<const LoweredOperator> lowered_bits();           // lower_bits.cc
 std::span<const LoweredOperator> lowered_old();            // forms before opset 7: lower_old.cc
 
-std::span<const LoweredOperator> lowered_microsoft();  // of com.microsoft: lower_microsoft.cc
+// Of com.microsoft: lower_microsoft.cc (on integers), lower_fused.cc, lower_fused_attention.cc.
+std::span<const LoweredOperator> lowered_microsoft();
+std::span<const LoweredOperator> lowered_fused();
+std::span<const LoweredOperator> lowered_fused_attention();
+std::span<const LoweredOperator> lowered_fused_in_onnx();  // in ONNX's domain, which has none of that name there
 
 // The node as others of the table; nothing where it is none of these operators or has a form that is left as it is. An
 // operator may have several rows, each for other forms.
+bool is_of_microsoft(const onnx::NodeProto& node);
 Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view);
 // The same of a node of com.microsoft, and of its QuantizeLinear and DequantizeLinear, which are ONNX's.
 Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view);
+// The types of a node's outputs by what it would be lowered to, where ONNX's own inference knows nothing of it: of
+// com.microsoft, and of what ONNX Runtime keeps in ONNX's domain; empty where it is none of these.
+std::vector<TensorType> types_if_lowered(ImportState& state, const NodeView& view);
 
 }  // namespace gopt::ir

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lowering.h"
 #include "opaque_types.h"
 #include "tensor_proto.h"
 
@@ -86,6 +87,8 @@ TensorType with_inferred_extents(const ImportState& state, TensorType declared, 
   return declared;
 }
 
+bool is_unknown(const TensorType& type) { return type.element == ElementType::Undefined; }
+
 }  // namespace
 
 std::set<std::string> captured_names(const onnx::NodeProto& node) {
@@ -129,6 +132,10 @@ Result<NodePtr> import_opaque(ImportState& state, const onnx::NodeProto& node, c
   std::vector<std::string> names(node.input().begin(), node.input().end());
   names.insert(names.end(), op->captured_names.begin(), op->captured_names.end());
   std::vector<TensorType> types = infer_opaque_types(state, node, names, all, scope);
+  if (op->captured_names.empty() && std::ranges::all_of(types, is_unknown)) {
+    const auto lowered = types_if_lowered(state, {node, inputs, scope, scope.opset()});
+    std::copy_n(lowered.begin(), std::min(lowered.size(), types.size()), types.begin());
+  }
   for (int i = 0; i < node.output_size(); i++) {
     const auto it = state.declared.find(node.output(i));
     if (scope.depth > 0 || it == state.declared.end() || !it->second.shape) continue;

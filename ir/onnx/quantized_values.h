@@ -6,7 +6,6 @@
 namespace gopt::ir {
 
 bool is_quantized_type(ElementType type);  // integers of 8 and 16 bits
-Value optional_input(const Lowering& l, size_t i);
 
 // A scale or zero point of a tensor of `rank` axes: of the whole tensor, or one for each place along the axis.
 Value along_axis(Lowering& l, const Value& v, int64_t axis, size_t rank);
@@ -14,6 +13,9 @@ Value along_axis(Lowering& l, const Value& v, int64_t axis, size_t rank);
 // Scale and zero point broadcast; no zero point is zero.
 Value quantize(Lowering& l, const Value& x, const Value& scale, const Value& zero);
 Value dequantize(Lowering& l, const Value& x, const Value& scale, const Value& zero);
+
+// Sums of products of integers less their zero points (null: 0), which are of the whole or of a line or column.
+Value integer_product(Lowering& l, const Value& a, const Value& a_zero, const Value& b, const Value& b_zero);
 
 // What sums of products of integers are to be multiplied by: a scale, or one for each channel.
 Value scale_product(Lowering& l, const Value& a, const Value& b, double factor = 1);

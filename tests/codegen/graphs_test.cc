@@ -84,6 +84,10 @@ const Row kRows[] = {
     {"ReduceAll", "input x : f32[30,40]\na = Abs(x)\ny = ReduceSum(a) {keepdims=0}\noutput y = y"},
     {"ReduceThenMap",
      "input x : f32[6,300]\na = ReduceSumSquare(x) {axes=[1], keepdims=1}\nb = Sqrt(a)\nc = Div(x, b)\noutput y = c"},
+    {"ProductsInOtherShapes",
+     "input x : f32[24,20]\ninput z : f32[2,12,36]\ninput w1 : f32[20,36]\ninput w2 : f32[36]\ninput w3 : f32[36,16]\n"
+     "input w4 : f32[16]\na = Gemm(x, w1, w2)\nb = Reshape(a) {shape=[2,12,36]}\nc = Add(z, b)\nd = Gelu(c)\n"
+     "e = MatMul(d, w3)\nf = Reshape(e) {shape=[24,1,16]}\ng = Add(f, w4)\nh = Tanh(g)\noutput y = c\noutput u = h"},
     {"TransposeReshape",
      "input x : f32[1,6,40]\na = Reshape(x) {shape=[1,6,4,10]}\nb = Transpose(a) {perm=[0,2,1,3]}\nc = Relu(b)\n"
      "d = Transpose(c) {perm=[0,2,1,3]}\ne = Reshape(d) {shape=[6,40]}\noutput y = e"},

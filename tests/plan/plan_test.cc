@@ -160,10 +160,12 @@ TEST(Plan, OnlyWhatALibraryHasIsItsOwn) {
 }
 
 // Rows of a product are the same memory in other shapes: what follows them in those is done before it is stored.
-TEST(Plan, AProductsStepsLookThroughShapes) {
+class ProductsOnTargets : public testing::TestWithParam<TargetKind> {};
+
+TEST_P(ProductsOnTargets, LookThroughShapes) {
   auto costs = analytic_kernel_costs({});
   const auto names = [&](const std::string& text) {
-    const auto plan = make_plan(graph_with_weights(text), {.kind = TargetKind::Cuda}, *costs);
+    const auto plan = make_plan(graph_with_weights(text), {.kind = GetParam()}, *costs);
     EXPECT_TRUE(plan.ok() && check_plan(*plan).ok()) << text;
     std::vector<std::string> found;
     for (const Kernel& k : plan->kernels) found.push_back(k.name.substr(k.name.find('_') + 1));
@@ -181,6 +183,7 @@ TEST(Plan, AProductsStepsLookThroughShapes) {
       names(head + "b = Reshape(a) {shape=[1,64,96]}\nc = Relu(b)\nd = Exp(b)\noutput y = c\noutput u = d").size(), 3U);
   EXPECT_EQ(names(head + "b = Transpose(a) {perm=[1,0]}\nc = Relu(b)\noutput y = c").size(), 2U);
 }
+INSTANTIATE_TEST_SUITE_P(All, ProductsOnTargets, testing::Values(TargetKind::Cpu, TargetKind::Cuda));
 
 // Pixels whose channels come last are an image of channels last, and the other way around: nothing is moved. Where the
 // image lies otherwise, or axes really change places, it is.
