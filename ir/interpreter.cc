@@ -144,7 +144,7 @@ class Run {
   const Tensor& at(const Value& v) const { return values_.at(v); }
 
  private:
-  // The node with symbols in its attributes replaced by what they are bound to.
+  // The node with its symbols replaced by what they are bound to.
   Node bound(const Node& node) const {
     Node copy = node;
     for (auto& [name, value] : copy.attributes) {
@@ -152,6 +152,9 @@ class Run {
       if (auto* list = std::get_if<std::vector<Index>>(&value))
         for (Index& entry : *list) entry = substitute(entry, symbols_);
     }
+    if (node.is_row_function())  // how many are taken of a row is an extent of its result
+      for (TensorType& output : copy.outputs)
+        for (Index& extent : *output.shape) extent = substitute(extent, symbols_);
     return copy;
   }
 

@@ -217,14 +217,26 @@ Index TextReader::index_factor() {
   return Index(integer());
 }
 
+namespace {
+
+constexpr int kMostParts = 256;  // each is compared with those before it
+
+}  // namespace
+
 Cond TextReader::cond() {
   Cond any = cond_and();
-  while (accept("or")) any = any || cond_and();
+  for (int parts = 1; accept("or"); parts++) {
+    if (parts == kMostParts) fail("a condition has at most " + std::to_string(kMostParts) + " parts");
+    any = any || cond_and();
+  }
   return any;
 }
 Cond TextReader::cond_and() {
   Cond all = cond_not();
-  while (accept("and")) all = all && cond_not();
+  for (int parts = 1; accept("and"); parts++) {
+    if (parts == kMostParts) fail("a condition has at most " + std::to_string(kMostParts) + " parts");
+    all = all && cond_not();
+  }
   return all;
 }
 Cond TextReader::cond_not() {

@@ -6,6 +6,7 @@
 #include "access.h"
 #include "gopt/bounds.h"
 #include "gopt/definition.h"
+#include "gopt/node_attributes.h"
 #include "gopt/node_names.h"
 #include "gopt/plan.h"
 #include "gopt/row_function.h"
@@ -62,6 +63,7 @@ class SizeDemandFinder {
   void add_requirements(const Node& node) {
     if (node.is_row_function()) add_row_function(node);
     if (node.is(OpKind::Input) || node.is(OpKind::Constant) || node.is(OpKind::Opaque)) return;
+    if (node.is(OpKind::Reshape)) add_reshape(node);
     std::vector<TensorExpr> inputs;
     for (size_t i = 0; i < node.inputs.size(); i++) {
       const Value& input = node.inputs[i];
@@ -76,6 +78,21 @@ class SizeDemandFinder {
       const Element element = element_of(output);
       std::unordered_set<const Expr::Node*> visited;
       add_places(element.value, inputs, none_of(element.shape), node, visited);
+    }
+  }
+
+  // A number that is computed and comes to 0 means the input's extent of that axis, as a 0 in the file would: another
+  // shape, unless that is 0, too.
+  void add_reshape(const Node& node) {
+    const auto& wanted = std::get<std::vector<Index>>(node.attributes.at("shape"));
+    const auto& from = node.inputs[0].type().shape;
+    if (!from || int_or(node, "allowzero", 0) != 0) return;
+    for (size_t axis = 0; axis < wanted.size(); axis++) {
+      if (wanted[axis].is_constant()) continue;
+      const Cond is_alike = axis < from->size() ? equal((*from)[axis], wanted[axis]) : Cond::never();
+      add(at_least(wanted[axis], Index(1)) || is_alike, node,
+          "its shape has " + to_string(wanted[axis]) + " at axis " + std::to_string(axis) +
+              ", which is not 0 (that would be the input's extent)");
     }
   }
 

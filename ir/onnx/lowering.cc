@@ -174,7 +174,14 @@ Value Lowering::cast(const Value& x, ElementType to) {
   return type_of(x) == to ? x : op(OpKind::Cast, {x}, {{"to", Index(static_cast<int64_t>(to))}});
 }
 Value Lowering::reshape(const Value& x, const Shape& shape) {
-  return shape_of(x) == shape ? x : op(OpKind::Reshape, {x}, {{"shape", shape}});
+  constexpr int64_t kHasAllowzero = 14;
+  if (shape_of(x) == shape) return x;
+  // Before that, 0 means the input's extent, computed or not.
+  const bool may_be_empty =
+      std::ranges::any_of(shape, [](const Index& e) { return !e.is_constant() || e == Index(0); });
+  Attributes attributes{{"shape", shape}};
+  if (may_be_empty && opset() >= kHasAllowzero) attributes["allowzero"] = Index(1);
+  return op(OpKind::Reshape, {x}, std::move(attributes));
 }
 Value Lowering::transpose(const Value& x, const std::vector<int64_t>& perm) {
   if (std::is_sorted(perm.begin(), perm.end())) return x;

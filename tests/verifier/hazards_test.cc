@@ -119,6 +119,28 @@ TEST(Hazards, PrefixOnOneOperandOfABroadcastIsNotProved) {
   EXPECT_EQ(v.verdict, Verdict::Unknown) << to_string(v.condition);
 }
 
+// What is 0 at single places: no draw of numbers meets these, so that nothing but the proof keeps such rules out.
+TEST(Hazards, WhatIsZeroSomewhereIsNotPositive) {
+  const std::string shifted = "constant c = f32[] {0.3}\nconstant o = f32[] {1}\nd = Sub(x, c)\n";
+  const std::pair<std::string, std::string> rows[] = {
+      {shifted + "e = Cosh(d)\nz = Equal(e, o)\nreturn z", "z = Less(x, x)\nreturn z"},
+      {shifted + "e = Cos(d)\nz = Less(e, o)\nreturn z", "z = Equal(x, x)\nreturn z"},
+      {shifted + "e = Cos(d)\nt = Equal(e, o)\nn = Neg(x)\nz = Where(t, n, x)\nreturn z", "z = Identity(x)\nreturn z"},
+      {shifted + "e = Exp(d)\ns = Add(d, o)\nz = Equal(e, s)\nreturn z", "z = Less(x, x)\nreturn z"},
+      {shifted + "q = Mul(d, d)\ns = Add(q, o)\ne = Sqrt(s)\nz = Greater(e, o)\nreturn z", "z = Equal(x, x)\nreturn z"},
+      {shifted + "e = Exp(d)\nf = Floor(e)\nz = Greater(e, f)\nreturn z", "z = Equal(x, x)\nreturn z"},
+      {"constant o = f32[] {1}\ne = Sin(x)\nz = Equal(e, o)\nreturn z", "z = Less(x, x)\nreturn z"},
+      {shifted + "e = Cos(d)\nf = Sub(o, e)\nz = Pow(f, x)\nreturn z",
+       shifted + "e = Cos(d)\nf = Sub(o, e)\ng = Log(f)\nh = Mul(x, g)\nz = Exp(h)\nreturn z"}};
+  for (const auto& [left, right] : rows)
+    EXPECT_NE(verify_rule(rule("var x f32[n]", left, right)).verdict, Verdict::Proved) << left;
+  // What is 1 more is positive.
+  EXPECT_EQ(verify_rule(rule("var x f32[n]", shifted + "e = Cosh(d)\ns = Add(e, o)\nz = Greater(s, o)\nreturn z",
+                             "z = Equal(x, x)\nreturn z"))
+                .verdict,
+            Verdict::Proved);
+}
+
 TEST(Hazards, IntegerArithmeticIsUnknown) {
   const Verification v =
       verify_rule(rule("var x i64[n]\nvar y i64[n]", "z = Add(x, y)\nreturn z", "z = Add(y, x)\nreturn z"));

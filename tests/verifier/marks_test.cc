@@ -33,6 +33,12 @@ RewriteRule stated(const Row& row) {
   return rule_of(std::string("rule x\n") + row.variables + "\nleft\n" + row.left + "\nright\n" + row.right + "\nend\n");
 }
 
+TEST(SafeMarks, DigitsThatAreRoundedTwiceAreSeen) {
+  const RewriteRule rule = stated({"", "var x f32[n]", "constant c = f32[] {1}\na = Sub(x, c)\nz = Sub(a, c)\nreturn z",
+                                   "constant c = f32[] {2}\nz = Sub(x, c)\nreturn z", ""});
+  EXPECT_TRUE(verify_rule(rule).marks.reassociates);
+}
+
 class Marks : public ::testing::TestWithParam<Row> {};
 
 TEST_P(Marks, AreTheseAndAreShown) {
@@ -95,6 +101,12 @@ INSTANTIATE_TEST_SUITE_P(
                           "z = Sign(x)\nreturn z", "finite-only"},
                       Row{"InfinityMinusInfinity", "var x f32[n]", "z = Sub(x, x)\nreturn z",
                           "z = FillLike(x) {value=0}\nreturn z", "finite-only"},
+                      // Of windows side by side, one that has the infinity and one that does not.
+                      Row{"WindowsThatArePadded", "var x f32[b,i,h,w]\nvar w f32[o,i,3,1] weight",
+                          "a = AveragePool(x) {kernel_shape=[3,1]}\nz = Conv(a, w)\nreturn z",
+                          "a = AveragePool(x) {count_include_pad=1, kernel_shape=[3,1], pads=[1,0,1,0]}\n"
+                          "p = Pad(w) {pads=[0,0,1,0,0,0,1,0]}\nz = Conv(a, p)\nreturn z",
+                          "finite-only"},
                       // 0 against infinity times 0, where a weight is below 0.
                       Row{"ReluOfAWeight", "var x f32[n]\nvar w f32[n] weight",
                           "a = Relu(x)\nb = Mul(a, w)\nz = Relu(b)\nreturn z",

@@ -256,12 +256,20 @@ bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, 
 
 bool is_positive(const NormalForm& form, const Cond& context, ProofState& state) {
   if (may_be_bounded(form) && range_of(form, context, state).is_positive()) return true;
-  return is_nonnegative(form, context, state) && std::any_of(form.begin(), form.end(), [&](const Summand& term) {
-           const Cond inner = context && term.guard;
-           return std::all_of(term.factors.begin(), term.factors.end(),
-                              [&](const Factor& f) { return is_positive(f, inner, state); }) &&
-                  occurs(term, context, state);
-         });
+  for (size_t i = 0; i < form.size(); i++) {
+    const Summand& term = form[i];
+    const Cond inner = context && term.guard;
+    const bool is_seen =
+        term.coefficient.numerator() > 0 &&
+        std::ranges::all_of(term.factors, [&](const Factor& f) { return is_positive(f, inner, state); }) &&
+        occurs(term, context, state);
+    if (!is_seen) continue;
+    // What is left without it: the sum of all may be 0 where this is not, as 1 - cos x.
+    NormalForm rest = form;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    if (is_nonnegative(rest, context, state)) return true;
+  }
+  return false;
 }
 
 bool is_positive_size(const Factor& factor, const Cond& context, ProofState& state) {

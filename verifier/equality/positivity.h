@@ -6,8 +6,8 @@
 
 namespace gopt::verifier {
 
-// Whether the form is a sum of numbers that are not negative, exponentials and sizes, with one at least that is
-// positive wherever the context holds.
+// Whether the form is positive wherever the context holds: by its range, or as one term that is, a number, an
+// exponential or a size, and a sum of all others that is not negative.
 bool is_positive(const NormalForm& form, const Cond& context, ProofState& state);
 
 // Whether every term is a product of what is never negative and of squares.

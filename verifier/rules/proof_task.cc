@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include "equality/gathered_indices.h"
 
@@ -39,6 +40,26 @@ std::string too_large_for_samples(const RewriteRule& rule) {
   return "";
 }
 
+// An element is written out with all that it is made of, what is used twice twice: x + x, and that of itself, and so on,
+// becomes too long for anybody. Returns what to say then, or nothing.
+std::string too_long_for_a_proof(const RewriteRule& rule) {
+  constexpr double kMostNodes = 1 << 14;
+  for (const Graph* side : {&rule.left, &rule.right}) {
+    std::map<const Node*, double> nodes;
+    for (const NodePtr& node : side->nodes()) {
+      double& own = nodes[node.get()];
+      own = 1;
+      for (const Value& input : node->inputs)
+        if (input) own += nodes[input.node.get()];
+      if (own > kMostNodes)
+        return "an element of what " + std::string(op_info(node->op).name) + " gives is made of more than " +
+               std::to_string(static_cast<int64_t>(kMostNodes)) +
+               " others, since values are used by several nodes that come together again";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Verification unknown_verdict(const std::string& reason) {
@@ -60,6 +81,7 @@ std::optional<Verification> objection_to(const RewriteRule& rule) {
     if (!is_plain_name(atom(id).name))
       return unknown_verdict("the symbol " + quoted(atom(id).name) + " is no plain name");
   if (const std::string why = too_large_for_samples(rule); !why.empty()) return unknown_verdict(why);
+  if (const std::string why = too_long_for_a_proof(rule); !why.empty()) return unknown_verdict(why);
   if (const std::string indices = gathered_on_right_alone(rule); !indices.empty())
     return unknown_verdict("the right side may gather at elements of " + quoted(indices) +
                            " at which the left side does not, and which may lie outside");

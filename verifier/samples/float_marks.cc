@@ -203,7 +203,8 @@ class RangeJudge {
     } else if (right_error <= kGood * *worth && !(left_error <= kBad * *worth)) {
       const double of_left = left_.values[output].magnitude(there, inputs_).size,
                    of_right = right_.values[output].magnitude(there, inputs_).size;
-      if (of_left > kTermsOver * of_right) note("drops-rounding", output, position, a, b, value);
+      const bool is_truth = output_types_[output] == ElementType::Bool;  // tanh 20 is 1, and not less than 1
+      if (is_truth || of_left > kTermsOver * of_right) note("drops-rounding", output, position, a, b, value);
     }
   }
 

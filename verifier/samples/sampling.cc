@@ -127,6 +127,7 @@ class Sampler {
     far_values_ = constants.values;
     sizes_.set_pool(constants.sizes);
   }
+  void use_larger_sizes() { sizes_.set_pool({5, 6, 7, 8}); }
   // Whether no tensor of either side has more elements.
   bool has_at_most(int64_t elements) const {
     for (const Graph* side : {&rule_.left, &rule_.right}) {
@@ -294,8 +295,12 @@ class Sampler {
       if (!is_far_together_) return draw_far();
       return far_base_ + 0.25 * (static_cast<double>(random_() % 17) - 8);
     }
-    if (kind == Values::Rough)
-      return static_cast<double>(static_cast<float>(0.1 + static_cast<double>(random_() % 1000003) / 524288.0));
+    if (kind == Values::Rough) {  // of all digits that a float has: x - 1 - 1 is x - 2 where it has few
+      constexpr uint64_t kLastDigits = 1 << 17;
+      const uint64_t roll = random_();
+      return static_cast<double>(static_cast<float>(0.1 + static_cast<double>(roll % 1000003) / 0x1p19 +
+                                                    static_cast<double>((roll >> 32) % kLastDigits) / 0x1p36));
+    }
     // Within 1, where squares are below what they are of.
     if (kind == Values::Small) return (static_cast<double>(random_() % 127) - 63) / (random_() % 2 == 0 ? 64 : 256);
     if (kind == Values::Positive) return 0.25 * static_cast<double>(1 + random_() % 8);
@@ -546,6 +551,12 @@ ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, c
   SpecialValues of_any_sign(other, {false, truncating}, observed);
   for (int i = 0; i < kSpecialSamples && !observed.marks.finite_only; i++)
     if (draw_comparable_sizes(other)) of_any_sign.among_any_weights();
+  // Whether a window meets an infinity that another one leaves out is seen where several windows lie side by side.
+  Sampler larger(rule, left, right, condition, seed + 1);
+  larger.use_larger_sizes();
+  SpecialValues of_larger(larger, {false, truncating}, observed);
+  for (int i = 0; i < kSamples && !observed.marks.finite_only; i++)
+    if (draw_comparable_sizes(larger)) of_larger.among_any_weights();
   const bool same_functions = roundings(left) == roundings(right);
   observed.marks.changes_rounding = rounds_differently && !same_functions;
   observed.marks.reassociates = rounds_differently && same_functions;
