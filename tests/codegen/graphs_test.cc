@@ -87,7 +87,7 @@ const Row kRows[] = {
     {"ProductsInOtherShapes",
      "input x : f32[24,20]\ninput z : f32[2,12,36]\ninput w1 : f32[20,36]\ninput w2 : f32[36]\ninput w3 : f32[36,16]\n"
      "input w4 : f32[16]\na = Gemm(x, w1, w2)\nb = Reshape(a) {shape=[2,12,36]}\nc = Add(z, b)\nd = Gelu(c)\n"
-     "e = MatMul(d, w3)\nf = Reshape(e) {shape=[24,1,16]}\ng = Add(f, w4)\nh = Tanh(g)\noutput y = c\noutput u = h"},
+     "e = MatMul(d, w3)\nf = Reshape(e) {shape=[24,1,16]}\ng = Add(f, w4)\nh = Relu(g)\noutput y = c\noutput u = h"},
     {"TransposeReshape",
      "input x : f32[1,6,40]\na = Reshape(x) {shape=[1,6,4,10]}\nb = Transpose(a) {perm=[0,2,1,3]}\nc = Relu(b)\n"
      "d = Transpose(c) {perm=[0,2,1,3]}\ne = Reshape(d) {shape=[6,40]}\noutput y = e"},
