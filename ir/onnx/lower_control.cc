@@ -1,4 +1,5 @@
-// If, Loop and Scan without bodies: both branches and a choice, or one copy of the body for each step.
+// If, Loop and Scan without bodies: both branches and a choice, or one copy of the body for each step. Optionals that
+// are tensors.
 #include <algorithm>
 #include <limits>
 
@@ -160,7 +161,18 @@ Values lower_scan(Lowering& l) {
   return scanned(l, states, parts, form);
 }
 
-constexpr LoweredOperator kControl[] = {{"If", lower_if}, {"Loop", lower_loop}, {"Scan", lower_scan}};
+// Of a tensor, which since opset 18 may stand where an optional does, and of nothing.
+Values lower_optional_has_element(Lowering& l) {
+  if (l.has(0)) (void)l.input(0);  // a tensor
+  return {truth(l, l.has(0))};
+}
+Values lower_optional_get_element(Lowering& l) { return {l.input(0)}; }
+
+constexpr LoweredOperator kControl[] = {{"If", lower_if},
+                                        {"Loop", lower_loop},
+                                        {"Scan", lower_scan},
+                                        {"OptionalHasElement", lower_optional_has_element},
+                                        {"OptionalGetElement", lower_optional_get_element}};
 
 }  // namespace
 
