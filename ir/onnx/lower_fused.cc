@@ -1,5 +1,6 @@
 // Operators of com.microsoft that ONNX Runtime's optimizer writes into the models it saves: several of ONNX's in one.
-// Those of the same origin that stand in ONNX's own domain are here, too.
+// One of the same origin that stands in ONNX's own domain is here, too.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -79,6 +80,7 @@ Value activated(Lowering& l, const Value& x, const std::string& name, const std:
 // With its lines, or its first axis, and its last axis brought to where a product has them.
 Value turned_operand(Lowering& l, const Value& x, bool is_turned, bool is_batch_turned) {
   const auto rank = static_cast<int64_t>(rank_of(x));
+  Lowering::require(!is_batch_turned || rank > 2);
   if (rank < 2) return x;
   std::vector<int64_t> perm;
   for (int64_t k = is_batch_turned ? 1 : 0; k < rank - (is_batch_turned ? 1 : 2); k++) perm.push_back(k);
@@ -118,7 +120,9 @@ Values lower_fused_convolution(Lowering& l) {
     const std::vector<int64_t> list = l.integers(name, {});
     if (!list.empty()) attributes[name] = std::vector<Index>(list.begin(), list.end());
   }
-  const Value y = sum_of(l, {l.op(OpKind::Conv, inputs, attributes), optional_input(l, 3)});
+  const Value convolved = l.op(OpKind::Conv, inputs, attributes), added = optional_input(l, 3);
+  Lowering::require(!added || shape_of(added) == shape_of(convolved));
+  const Value y = sum_of(l, {convolved, added});
   const std::vector<double> parameters =
       l.has_attribute("activation_params") ? l.floats("activation_params") : std::vector<double>();
   return {activated(l, y, l.text("activation", ""), parameters)};
@@ -154,14 +158,19 @@ class Widened {
   ElementType given_;
 };
 
+// Of x's shape, or the same for all of its batch.
+bool is_skip(const Shape& skip, const Shape& x) {
+  if (skip == x) return true;
+  if (x.size() != 3 || skip.size() < 2 || (skip.size() == 3 && skip[0] != Index(1))) return false;
+  return std::equal(skip.end() - 2, skip.end(), x.end() - 2, x.end());
+}
 // input + skip + bias, and that normalized over the last axis.
 Values lower_skip(Lowering& l, bool is_centered) {
   const Value x = l.input(0), skip = l.input(1), scale = l.input(2);
   const Value shift = is_centered ? optional_input(l, 3) : Value{}, bias = optional_input(l, is_centered ? 4 : 3);
-  Lowering::require(rank_of(x) >= 2 && rank_of(skip) <= rank_of(x) && rank_of(scale) == 1);
+  Lowering::require(rank_of(x) >= 2 && rank_of(scale) == 1 && is_skip(shape_of(skip), shape_of(x)));
   Widened wide(l, type_of(x));
   const Value sum = sum_of(l, {wide.in(x), wide.in(skip), wide.in(bias)});
-  Lowering::require(shape_of(sum) == shape_of(x));
   const Value y = normalized(l, sum, static_cast<int64_t>(rank_of(x)) - 1, l.real("epsilon", 1e-12), is_centered,
                              wide.in(scale), wide.in(shift));
   return {wide.out(y), {}, {}, l.output_used(3) ? wide.out(sum) : Value{}};
@@ -173,18 +182,9 @@ Values lower_simplified(Lowering& l) {
   const Value x = l.input(0), scale = l.input(1);
   Widened wide(l, type_of(x));
   const int64_t axis = l.axis(l.integer("axis", -1), rank_of(x));
-  return {wide.out(normalized(l, wide.in(x), axis, l.real("epsilon", 1e-5), false, wide.in(scale), {}))};
+  const Value y = normalized(l, wide.in(x), axis, l.real("epsilon", 1e-5), false, wide.in(scale), {});
+  return {l.cast(y, type_of(scale))};
 }
-// Before ONNX had it.
-Values lower_early_layer(Lowering& l) {
-  const Value x = l.input(0), scale = l.input(1);
-  Lowering::require(l.opset() < op_info(OpKind::LayerNormalization).since_opset);
-  Widened wide(l, type_of(x));
-  const int64_t axis = l.axis(l.integer("axis", -1), rank_of(x));
-  return {wide.out(
-      normalized(l, wide.in(x), axis, l.real("epsilon", 1e-5), true, wide.in(scale), wide.in(optional_input(l, 2))))};
-}
-
 // The rows that words, positions and segments have in tables, summed up and normalized; and of how many words of each
 // sequence the mask says that they count.
 Values lower_embedding(Lowering& l) {
@@ -219,8 +219,7 @@ constexpr LoweredOperator kFused[] = {{"Gelu", lower_gelu},
                                       {"SkipLayerNormalization", lower_skip_layer},
                                       {"SkipSimplifiedLayerNormalization", lower_skip_simplified},
                                       {"EmbedLayerNormalization", lower_embedding}};
-constexpr LoweredOperator kInOnnxDomain[] = {{"SimplifiedLayerNormalization", lower_simplified},
-                                             {"LayerNormalization", lower_early_layer}};
+constexpr LoweredOperator kInOnnxDomain[] = {{"SimplifiedLayerNormalization", lower_simplified}};
 
 }  // namespace
 

@@ -44,13 +44,17 @@ class Scores {
       hide(l_.op(OpKind::Less, {l_.range(columns_, 3, 4, kind), ends}));
       return;
     }
-    Lowering::require((rank == 2 || rank == 3) && shape.back() == columns_);
+    Lowering::require((rank == 2 || (rank == 3 && shape[1] == rows_)) && shape[0] == batch_ &&
+                      shape.back() == columns_);
     const Value counts = l_.op(OpKind::Less, {l_.scalar(kind, 0), given});
     hide(l_.unsqueeze(rank == 2 ? l_.unsqueeze(counts, 1) : counts, 1));
   }
-  // Of no key behind the query's own.
+  // Of no key behind the query's own. Where there are more keys than those, the last query looks at all of them, and
+  // the others do not, which is left as it is.
   void causal() {
     const Index all = behind_ + rows_;
+    if (rows_ == Index(1)) return;
+    Lowering::require(columns_ == all);
     const Value query = l_.slice(l_.range(all, 2, 4), 2, behind_, all);
     const Value is_behind = l_.op(OpKind::Less, {query, l_.range(columns_, 3, 4)});
     const Value least = l_.scalar(type_, static_cast<double>(std::numeric_limits<float>::lowest()));
@@ -81,9 +85,11 @@ class Scores {
 Value attended(Lowering& l, const Operands& of, const Value& mask, const Value& bias) {
   Scores scores(l, of);
   if (mask) scores.mask(mask);
-  const Index& rows = shape_of(of.query)[2];
-  if (l.integer("unidirectional", 0) != 0 && rows != Index(1)) scores.causal();
+  if (l.integer("unidirectional", 0) != 0) scores.causal();
   if (bias) scores.add(bias);
+  const Shape &query = shape_of(of.query), &key = shape_of(of.key), &value = shape_of(of.value);
+  Lowering::require(query[0] == key[0] && query[1] == key[1] && query[3] == key[3]);
+  Lowering::require(value[0] == key[0] && value[1] == key[1] && value[2] == key[2]);
   const double given = l.real("scale", 0), size = static_cast<double>(extent_of(of.query, 3)),
                scale = given == 0 ? 1 / std::sqrt(size) : given;
   const Value products = l.op(OpKind::MatMul, {of.query, l.transpose(of.key, {0, 1, 3, 2})});
@@ -153,8 +159,9 @@ Values lower_rotary_embedding(Lowering& l) {
                 heads = l.integer("num_heads", 0);
   const bool is_split = rank_of(given) == 4;
   Lowering::require(is_split || rank_of(given) == 3);
-  Lowering::require(turned == 0 ? true : turned == 2 * half && heads > 0);
+  Lowering::require(heads >= 0 && (turned == 0 || (turned == 2 * half && heads > 0)));
   const int64_t size = is_split ? extent_of(given, 3) : heads > 0 ? extent_of(given, 2) / heads : 2 * half;
+  Lowering::require(size > 0 && (turned > 0 || size == 2 * half));
   const Value x = is_split ? given : split_heads(l, given, extent_of(given, 2) / size);
   Value places = positions;
   if (rank_of(positions) == 1) {

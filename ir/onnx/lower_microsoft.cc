@@ -118,26 +118,32 @@ Values lower_dynamic_product(Lowering& l) {
 // Weights of 4 or 8 bits in blocks along the depth, each with a scale and a zero point of its own.
 class BlockedWeights {
  public:
-  BlockedWeights(const Lowering& l)
+  explicit BlockedWeights(const Lowering& l)
       : depth_(l.integer("K", 0)),
         columns_(l.integer("N", 0)),
         bits_(l.integer("bits", 4)),
         block_(l.integer("block_size", 0)) {
-    constexpr int64_t kMostElements = int64_t{1} << 28;
-    Lowering::require((bits_ == 4 || bits_ == 8) && depth_ > 0 && columns_ > 0 && block_ >= 16 &&
-                      depth_ <= kMostElements / columns_);
+    constexpr int64_t kMostElements = int64_t{1} << 28, kLeastBlock = 16, kMostBlock = 1 << 16;
+    Lowering::require((bits_ == 4 || bits_ == 8) && depth_ > 0 && columns_ > 0 && block_ >= kLeastBlock &&
+                      block_ <= kMostBlock && depth_ <= kMostElements / columns_);
     blocks_ = (depth_ + block_ - 1) / block_;
+  }
+  Shape shape() const { return {Index(depth_), Index(columns_)}; }
+
+  // Errors: Unlowered where they are not constants of the sizes that the attributes say.
+  BlockedWeights& read(const Lowering& l) {
     packed_ = l.numbers(1), scales_ = l.reals(2);
     const auto are_all = [](size_t count, int64_t expected) { return count == static_cast<size_t>(expected); };
     Lowering::require(are_all(packed_.size(), columns_ * blocks_ * block_ * bits_ / kByte) &&
                       are_all(scales_.size(), columns_ * blocks_));
-    if (!l.has(3)) return;
+    if (!l.has(3)) return *this;
     const bool is_packed = type_of(l.input(3)) == ElementType::UInt8;
     zeros_ = is_packed ? unpacked_zeros(l.numbers(3)) : l.reals(3);
     Lowering::require(are_all(zeros_.size(), columns_ * blocks_));
+    return *this;
   }
 
-  // [depth, columns]
+  // Of shape().
   Tensor as(ElementType type) const {
     std::vector<double> values(static_cast<size_t>(depth_ * columns_));
     for (int64_t column = 0; column < columns_; column++)
@@ -174,7 +180,10 @@ Values lower_mat_mul_of_bits(Lowering& l) {
   const Value x = l.input(0);
   (void)l.integer("accuracy_level", 0);  // how coarsely x may be computed with: not at all, here
   Lowering::require(is_floating(type_of(x)) && !l.has(4));
-  const Value y = l.op(OpKind::MatMul, {x, l.constant(BlockedWeights(l).as(type_of(x)))});
+  BlockedWeights blocked(l);
+  const Value weights = l.is_for_types() ? l.graph_input("weights", {type_of(x), blocked.shape()})
+                                         : l.constant(blocked.read(l).as(type_of(x)));
+  const Value y = l.op(OpKind::MatMul, {x, weights});
   return {l.has(5) ? l.add(y, l.input(5)) : y};
 }
 

@@ -235,9 +235,9 @@ Value Lowering::triangle(const Index& count, int64_t k, bool upper) {
 namespace {
 
 // By one row; nothing where it does not apply.
-MaybeValues lower_by(const LoweredOperator& row, ImportState& state, const NodeView& view) {
+MaybeValues lower_by(const LoweredOperator& row, ImportState& state, const NodeView& view, bool is_for_types) {
   try {
-    Lowering lowering(state, view);
+    Lowering lowering(state, view, is_for_types);
     Values values = row.lower(lowering);
     if (!lowering.knows_all_attributes()) return {};
     for (size_t i = values.size(); i < static_cast<size_t>(std::max(0, view.node.output_size())); i++)
@@ -251,11 +251,11 @@ MaybeValues lower_by(const LoweredOperator& row, ImportState& state, const NodeV
 }
 
 Result<MaybeValues> lower_by_groups(std::span<const std::span<const LoweredOperator>> groups, ImportState& state,
-                                    const NodeView& view) {
+                                    const NodeView& view, bool is_for_types = false) {
   for (const auto& group : groups)
     for (const LoweredOperator& row : group) {
       if (view.node.op_type() != row.name) continue;
-      MaybeValues values = lower_by(row, state, view);
+      MaybeValues values = lower_by(row, state, view, is_for_types);
       if (!values) continue;
       for (size_t i = 0; i < values->size(); i++)
         if (!(*values)[i] && view.output_used(static_cast<int>(i))) return MaybeValues();
@@ -277,21 +277,49 @@ Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
   return lower_by_groups(groups, state, view);
 }
 
-Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view) {
+namespace {
+
+Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view, bool is_for_types) {
   const std::string& name = view.node.op_type();
   const bool is_of_onnx = name == "QuantizeLinear" || name == "DequantizeLinear";
   const std::span<const LoweredOperator> of_onnx[] = {lowered_quantized()},
                                          own[] = {lowered_microsoft(), lowered_fused(), lowered_fused_attention()};
-  return is_of_onnx ? lower_by_groups(of_onnx, state, view) : lower_by_groups(own, state, view);
+  return is_of_onnx ? lower_by_groups(of_onnx, state, view, is_for_types)
+                    : lower_by_groups(own, state, view, is_for_types);
+}
+
+// Nodes that are made while it lives are not the graph's.
+class Aside {
+ public:
+  explicit Aside(ImportState& state) : state_(state), warnings_(state.warnings.size()) {
+    std::swap(own_, state_.builder);
+  }
+  ~Aside() {
+    std::swap(own_, state_.builder);
+    state_.warnings.resize(warnings_);
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
+  ImportState& state_;
+  size_t warnings_;
+  GraphBuilder own_;
+};
+
+}  // namespace
+
+Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view) {
+  return lower_microsoft(state, view, false);
 }
 
 std::vector<TensorType> types_if_lowered(ImportState& state, const NodeView& view) {
   const std::span<const LoweredOperator> groups[] = {lowered_fused_in_onnx()};
+  const bool is_microsoft = is_of_microsoft(view.node);
+  if (!is_microsoft && !normal_domain(view.node.domain()).empty()) return {};
+  const Aside aside(state);
+  const auto values = is_microsoft ? lower_microsoft(state, view, true) : lower_by_groups(groups, state, view, true);
   std::vector<TensorType> types;
-  GraphBuilder own;  // of nodes that nobody will see
-  std::swap(own, state.builder);
-  const auto values = is_of_microsoft(view.node) ? lower_microsoft(state, view) : lower_by_groups(groups, state, view);
-  std::swap(own, state.builder);
   if (values.ok() && *values)
     for (const Value& value : **values) types.push_back(value ? value.type() : TensorType{});
   return types;

@@ -10,8 +10,11 @@ struct Unlowered {};
 
 class Lowering {
  public:
-  Lowering(ImportState& state, const NodeView& view) : state_(state), view_(view) {}
+  Lowering(ImportState& state, const NodeView& view, bool is_for_types = false)
+      : state_(state), view_(view), is_for_types_(is_for_types) {}
 
+  // Whether nothing but the types of the results is asked for: constants need not be worked out.
+  bool is_for_types() const { return is_for_types_; }
   int64_t opset() const { return view_.opset; }
   bool has(size_t i) const { return view_.has(i); }
   bool output_used(int i) const { return view_.output_used(i); }
@@ -103,6 +106,7 @@ class Lowering {
 
   ImportState& state_;
   const NodeView& view_;
+  const bool is_for_types_;
   mutable std::set<std::string> asked_;  // attributes
 };
 
@@ -149,7 +153,8 @@ Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view);
 // The same of a node of com.microsoft, and of its QuantizeLinear and DequantizeLinear, which are ONNX's.
 Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view);
 // The types of a node's outputs by what it would be lowered to, where ONNX's own inference knows nothing of it: of
-// com.microsoft, and of what ONNX Runtime keeps in ONNX's domain; empty where it is none of these.
+// com.microsoft, and of what ONNX Runtime keeps in ONNX's domain; empty where it is none of these. The state stays as
+// it is.
 std::vector<TensorType> types_if_lowered(ImportState& state, const NodeView& view);
 
 }  // namespace gopt::ir

@@ -40,8 +40,8 @@ std::string too_large_for_samples(const RewriteRule& rule) {
   return "";
 }
 
-// An element is written out with all that it is made of, what is used twice twice: x + x, and that of itself, and so on,
-// becomes too long for anybody. Returns what to say then, or nothing.
+// An element is written out with all that it is made of, what is used twice twice: x + x, and that of itself, and so
+// on, becomes too long for anybody. Returns what to say then, or nothing.
 std::string too_long_for_a_proof(const RewriteRule& rule) {
   constexpr double kMostNodes = 1 << 14;
   for (const Graph* side : {&rule.left, &rule.right}) {
