@@ -16,7 +16,7 @@ namespace {
 
 // Of a line: kernels for CUDA keep a line's sums in registers, those for a CPU one of each in the cache.
 constexpr int64_t kMostDepth = 128, kMostDepthOnCpu = 512;
-constexpr int64_t kFewestRowsOnCpu = 6;  // which are lanes
+constexpr int64_t kFewestRowsOnCpu = 6;  // which are lanes; of fewer, elements of a key are
 constexpr size_t kMostAxes = 3;          // of a batch, in a kernel's parameters
 
 // The number by which a node multiplies its other operand: the position of that, and the factor.
@@ -266,7 +266,6 @@ class AttentionFinder {
     a.depth = dims_of(operands[0]).back(), a.value_depth = made.back();
     const int64_t most = is_on_cpu() ? kMostDepthOnCpu : kMostDepth;
     if (a.depth > most || a.value_depth > most || element_count(scores) == 0 || a.depth < 1) return std::nullopt;
-    if (is_on_cpu() && a.rows < kFewestRowsOnCpu) return std::nullopt;
     AttentionCover found;
     a.scale = scale_;
     a.nan_is_zero = nan_is_zero_;
@@ -278,6 +277,7 @@ class AttentionFinder {
       a.scale *= source.scale;
       *matrices[k] = matrices_of(source.steps, dims_of(operands[k]), scores, k == 1);
     }
+    if (is_on_cpu() && a.rows < kFewestRowsOnCpu && a.key.element != 1) return std::nullopt;
     if (masked_) {
       found.mask = mask_;
       a.mask = matrices_of(row_major_steps(dims_of(mask_)), dims_of(mask_), scores, false);

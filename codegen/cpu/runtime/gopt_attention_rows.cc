@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "gopt_lanes.h"
 #include "gopt_math.h"
 #include "gopt_team.h"
 #include "gopt_transpose.h"
@@ -112,6 +113,105 @@ void take_exponentials(float* scores, int64_t keys, Softmax<vectors>& lines, con
   }
 }
 
+// ---- a few lines of the query ----
+
+constexpr int64_t kFewLines = 5;
+
+struct Lines {
+  const float* from;
+  int64_t line, count, width;  // elements from one to the next; how many; of how many elements
+};
+
+// A line by each of `keys`: of as many as there are lanes, sums by lanes, which are turned around to be added up.
+// `products` has room for whole vectors.
+void multiply_by_lines(const float* query, const Lines& keys, float* products) {
+  constexpr int64_t kTogether = 4;
+  alignas(64) float sums[kLanes * kLanes] = {}, turned[kLanes * kLanes];
+  for (int64_t first = 0; first < keys.count; first += kLanes) {
+    const int64_t count = std::min<int64_t>(kLanes, keys.count - first);
+    for (int64_t k = 0; k < count; k += kTogether) {
+      const float* lines[kTogether];
+      for (int64_t i = 0; i < kTogether; i++) lines[i] = keys.from + (first + std::min(k + i, count - 1)) * keys.line;
+      Vector own[kTogether] = {};
+      for (int64_t d = 0; d < keys.width; d += kLanes) {
+        const Vector left = load_lanes(query + d, keys.width - d, Vector{});
+#pragma GCC unroll 4
+        for (int64_t i = 0; i < kTogether; i++) own[i] += left * load_lanes(lines[i] + d, keys.width - d, Vector{});
+      }
+      std::memcpy(sums + k * kLanes, own, sizeof own);
+    }
+    transpose_square(sums, kLanes, turned, kLanes);
+    Vector all{};
+    for (int64_t i = 0; i < kLanes; i++) all += load(turned + i * kLanes);
+    std::memcpy(products + first, &all, sizeof all);
+  }
+}
+
+// Adds the lines of values, each times its weight, to whole vectors of sums.
+template <int vectors>
+void add_weighted(const float* weights, const Lines& values, int64_t first, float* sums) {
+  Vector own[vectors];
+  for (int v = 0; v < vectors; v++) own[v] = load(sums + first + v * kLanes);
+  for (int64_t k = 0; k < values.count; k++) {
+    const float* line = values.from + k * values.line + first;
+    const Vector weight = weights[k] - Vector{};
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+      own[v] += weight * load_lanes(line + v * kLanes, values.width - first - v * kLanes, Vector{});
+  }
+  for (int v = 0; v < vectors; v++) std::memcpy(sums + first + v * kLanes, &own[v], sizeof(Vector));
+}
+void add_weighted(const float* weights, const Lines& values, float* sums) {
+  constexpr int kVectors = 4;
+  int64_t first = 0;
+  for (; values.width - first > (kVectors - 1) * kLanes; first += kVectors * kLanes)
+    add_weighted<kVectors>(weights, values, first, sums);
+  for (; first < values.width; first += kLanes) add_weighted<1>(weights, values, first, sums);
+}
+
+// Scores times the scale, with the mask.
+void scale_line(float* scores, int64_t keys, float scale, const float* mask, int64_t step) {
+  if (step == 0) {
+    const float same = *mask;
+#pragma omp simd
+    for (int64_t k = 0; k < keys; k++) scores[k] = scores[k] * scale + same;
+  } else if (step == 1) {
+#pragma omp simd
+    for (int64_t k = 0; k < keys; k++) scores[k] = scores[k] * scale + mask[k];
+  } else {
+    for (int64_t k = 0; k < keys; k++) scores[k] = scores[k] * scale + mask[k * step];
+  }
+}
+
+// What is known of a line of the query while its keys are looked at.
+struct LineSoftmax {
+  float largest = -kInfinity, sum = 0;
+
+  // Exponentials of scores less the largest; what sums until here are to be scaled by. There is room for whole vectors.
+  float take_exponentials(float* scores, int64_t keys) {
+    alignas(64) float most[kLanes], sums[kLanes] = {};
+    std::fill(most, most + kLanes, largest);
+    std::fill(scores + keys, scores + in_vectors(keys), -kInfinity);
+    for (int64_t k = 0; k < keys; k += kLanes) {
+#pragma omp simd
+      for (int i = 0; i < kLanes; i++) most[i] = scores[k + i] > most[i] ? scores[k + i] : most[i];
+    }
+    const float before = largest;
+    for (const float lane : most) largest = lane > largest ? lane : largest;
+    const float from = largest == -kInfinity ? 0.0f : largest, factor = gopt_exp(before - from);
+    for (int64_t k = 0; k < keys; k += kLanes) {
+#pragma omp simd
+      for (int i = 0; i < kLanes; i++) {
+        scores[k + i] = gopt_exp(scores[k + i] - from);
+        sums[i] += scores[k + i];
+      }
+    }
+    sum *= factor;
+    for (const float lane : sums) sum += lane;
+    return factor;
+  }
+};
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t count_of(const AttentionShape& s) { return s.batch[0] * s.batch[1] * s.batch[2]; }
 
@@ -132,14 +232,19 @@ int choose_vectors(const AttentionShape& s, int threads) {
 }  // namespace
 
 AttentionRows::AttentionRows(const AttentionShape& shape, int threads)
-    : s_(shape), threads_(threads), vectors_(choose_vectors(shape, threads)) {
+    : s_(shape),
+      threads_(threads),
+      has_few_(shape.rows <= kFewLines && shape.key.element == 1),
+      vectors_(choose_vectors(shape, threads)) {
   constexpr int64_t kScores = 32 * 1024;  // floats of a part
-  const int64_t most = kScores / (vectors_ * kLanes);
+  constexpr int64_t kKeys = 256;          // of a part, which each of a few lines looks at
+  const int64_t most = has_few_ ? kKeys : kScores / (vectors_ * kLanes);
   part_ = ceil_div(s_.keys, ceil_div(s_.keys, most));
 }
 
 // Lines of the query, a part of the scores and of its mask, and sums.
 size_t AttentionRows::floats_a_thread() const {
+  if (has_few_) return static_cast<size_t>(in_vectors(part_) + s_.rows * in_vectors(s_.value_depth));
   return static_cast<size_t>((s_.depth + 2 * part_ + s_.value_depth) * vectors_ * kLanes);
 }
 
@@ -196,6 +301,34 @@ void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t row
   transpose(sums, kWidth, from.result + first_row * s_.result.line, s_.result.line, s_.value_depth, rows);
 }
 
+void AttentionRows::compute_few(const Operands& from, float* scratch) const {
+  const int64_t width = in_vectors(s_.value_depth);
+  float *const scores = scratch, *const sums = scores + in_vectors(part_);
+  std::fill(sums, sums + s_.rows * width, 0.0f);
+  LineSoftmax lines[kFewLines];
+  static constexpr float kNone = 0;
+  for (int64_t key = 0; key < s_.keys; key += part_) {
+    const int64_t keys = std::min(part_, s_.keys - key);
+    for (int64_t row = 0; row < s_.rows; row++) {
+      multiply_by_lines(from.query + row * s_.query.line, {from.key + key * s_.key.line, s_.key.line, keys, s_.depth},
+                        scores);
+      const float* mask = from.mask ? from.mask + row * s_.mask.line + key * s_.mask.element : &kNone;
+      scale_line(scores, keys, s_.scale, mask, from.mask ? s_.mask.element : 0);
+      const float factor = lines[row].take_exponentials(scores, keys);
+      float* const own = sums + row * width;
+      if (key > 0)
+        for (int64_t d = 0; d < width; d++) own[d] *= factor;
+      add_weighted(scores, {from.value + key * s_.value.line, s_.value.line, keys, s_.value_depth}, own);
+    }
+  }
+  const float nothing = s_.nan_is_zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+  for (int64_t row = 0; row < s_.rows; row++) {
+    const float factor = lines[row].sum > 0 ? 1 / lines[row].sum : nothing;
+    float* const result = from.result + row * s_.result.line;
+    for (int64_t d = 0; d < s_.value_depth; d++) result[d] = factor == 0 ? 0.0f : sums[row * width + d] * factor;
+  }
+}
+
 void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row, int64_t rows, float* scratch) const {
   switch (vectors) {
     case 1: return compute<1>(from, first_row, rows, scratch);
@@ -207,7 +340,8 @@ void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row
 
 void AttentionRows::run(const float* query, const float* key, const float* value, const float* mask, float* result,
                         void* scratch) const {
-  const int64_t width = vectors_ * kLanes, blocks = ceil_div(s_.rows, width), all = count_of(s_) * blocks;
+  const int64_t width = has_few_ ? s_.rows : vectors_ * kLanes, blocks = ceil_div(s_.rows, width),
+                all = count_of(s_) * blocks;
   share_each(all, threads_, [&](int64_t task, int slot) {
     const int64_t matrix = task / blocks, first_row = task % blocks * width;
     const int64_t place[3] = {matrix / (s_.batch[1] * s_.batch[2]), matrix / s_.batch[2] % s_.batch[1],
@@ -216,10 +350,11 @@ void AttentionRows::run(const float* query, const float* key, const float* value
       return m.offset + place[0] * m.batch[0] + place[1] * m.batch[1] + place[2] * m.batch[2];
     };
     const int64_t rows = std::min(width, s_.rows - first_row);
-    compute(static_cast<int>(ceil_div(rows, kLanes)),
-            {query + at(s_.query), key + at(s_.key), value + at(s_.value), mask ? mask + at(s_.mask) : nullptr,
-             result + at(s_.result)},
-            first_row, rows, static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread());
+    const Operands from{query + at(s_.query), key + at(s_.key), value + at(s_.value),
+                        mask ? mask + at(s_.mask) : nullptr, result + at(s_.result)};
+    float* const own = static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread();
+    if (has_few_) return compute_few(from, own);
+    compute(static_cast<int>(ceil_div(rows, kLanes)), from, first_row, rows, own);
   });
 }
 

@@ -2,7 +2,8 @@
 // ever leaving the cache. Lanes are lines of the query: scores, their largest, exponentials and sums of as many lines
 // are made side by side, and keys and values are read where they lie, one element for all of them. Of many keys a part
 // at a time is looked at, and what was summed is scaled where a larger score comes (Milakov and Gimelshein, "Online
-// normalizer calculation for softmax", 2018).
+// normalizer calculation for softmax", 2018). Of a few lines of the query, as a decoder has them, lanes are elements of
+// a line of keys and values.
 #pragma once
 
 #include <cstddef>
@@ -48,10 +49,12 @@ class AttentionRows {
   template <int vectors>
   void compute(const Operands& from, int64_t first_row, int64_t rows, float* scratch) const;
   void compute(int vectors, const Operands& from, int64_t first_row, int64_t rows, float* scratch) const;
+  void compute_few(const Operands& from, float* scratch) const;
 
   AttentionShape s_;
   int threads_;
-  int vectors_;   // of lines, of a block
+  bool has_few_;  // lines of the query
+  int vectors_;   // of lines, of a block, where they are not few
   int64_t part_;  // keys that are looked at together
 };
 
