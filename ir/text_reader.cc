@@ -217,11 +217,7 @@ Index TextReader::index_factor() {
   return Index(integer());
 }
 
-namespace {
-
 constexpr int kMostParts = 256;  // each is compared with those before it
-
-}  // namespace
 
 Cond TextReader::cond() {
   Cond any = cond_and();

@@ -115,12 +115,9 @@ Values lower_fused_gemm(Lowering& l) {
 Values lower_fused_convolution(Lowering& l) {
   Values inputs{l.input(0), l.input(1)};
   if (l.has(2)) inputs.push_back(l.input(2));
-  Attributes attributes{{"auto_pad", l.text("auto_pad", "NOTSET")}, {"group", Index(l.integer("group", 1))}};
-  for (const char* name : {"dilations", "kernel_shape", "pads", "strides"}) {
-    const std::vector<int64_t> list = l.integers(name, {});
-    if (!list.empty()) attributes[name] = std::vector<Index>(list.begin(), list.end());
-  }
-  const Value convolved = l.op(OpKind::Conv, inputs, attributes), added = optional_input(l, 3);
+  const Value convolved =
+                  l.op(OpKind::Conv, inputs, window_attributes(l, {"dilations", "kernel_shape", "pads", "strides"})),
+              added = optional_input(l, 3);
   Lowering::require(!added || shape_of(added) == shape_of(convolved));
   const Value y = sum_of(l, {convolved, added});
   const std::vector<double> parameters =

@@ -137,15 +137,6 @@ Values lower_mat_mul_integer(Lowering& l) {
   return {integer_product(l, l.input(0), optional_input(l, 2), l.input(1), optional_input(l, 3))};
 }
 
-Attributes window_attributes(Lowering& l, std::initializer_list<const char*> lists) {
-  Attributes attributes{{"auto_pad", l.text("auto_pad", "NOTSET")}, {"group", Index(l.integer("group", 1))}};
-  for (const char* name : lists) {
-    const std::vector<int64_t> list = l.integers(name, {});
-    if (!list.empty()) attributes[name] = std::vector<Index>(list.begin(), list.end());
-  }
-  return attributes;
-}
-
 // Sums of products of integers, which a double holds exactly: ONNX has no Conv of integers.
 Value integer_convolution(Lowering& l, const Value& x, const Value& x_zero, const Value& w, const Value& w_zero,
                           const Value& bias) {

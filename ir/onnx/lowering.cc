@@ -11,6 +11,14 @@
 namespace gopt::ir {
 
 Value optional_input(const Lowering& l, size_t i) { return l.has(i) ? l.input(i) : Value{}; }
+Attributes window_attributes(const Lowering& l, std::initializer_list<const char*> lists) {
+  Attributes attributes{{"auto_pad", l.text("auto_pad", "NOTSET")}, {"group", Index(l.integer("group", 1))}};
+  for (const char* name : lists) {
+    const std::vector<int64_t> list = l.integers(name, {});
+    if (!list.empty()) attributes[name] = std::vector<Index>(list.begin(), list.end());
+  }
+  return attributes;
+}
 const Shape& shape_of(const Value& x) {
   Lowering::require(x && x.type().shape.has_value());
   return *x.type().shape;
@@ -288,25 +296,6 @@ Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view, bo
                     : lower_by_groups(own, state, view, is_for_types);
 }
 
-// Nodes that are made while it lives are not the graph's.
-class Aside {
- public:
-  explicit Aside(ImportState& state) : state_(state), warnings_(state.warnings.size()) {
-    std::swap(own_, state_.builder);
-  }
-  ~Aside() {
-    std::swap(own_, state_.builder);
-    state_.warnings.resize(warnings_);
-  }
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-
- private:
-  ImportState& state_;
-  size_t warnings_;
-  GraphBuilder own_;
-};
-
 }  // namespace
 
 Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view) {
@@ -318,7 +307,9 @@ std::vector<TensorType> types_if_lowered(ImportState& state, const NodeView& vie
   const bool is_microsoft = is_of_microsoft(view.node);
   if (!is_microsoft && !normal_domain(view.node.domain()).empty()) return {};
   const Aside aside(state);
+  const size_t warnings = state.warnings.size();
   const auto values = is_microsoft ? lower_microsoft(state, view, true) : lower_by_groups(groups, state, view, true);
+  state.warnings.resize(warnings);
   std::vector<TensorType> types;
   if (values.ok() && *values)
     for (const Value& value : **values) types.push_back(value ? value.type() : TensorType{});

@@ -8,6 +8,19 @@ namespace gopt::ir {
 
 struct Unlowered {};
 
+// Nodes that are made while it lives are those of a graph of its own, which is then the state's builder's.
+class Aside {
+ public:
+  explicit Aside(ImportState& state) : state_(state) { std::swap(own_, state_.builder); }
+  ~Aside() { std::swap(own_, state_.builder); }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
+  ImportState& state_;
+  GraphBuilder own_;
+};
+
 class Lowering {
  public:
   Lowering(ImportState& state, const NodeView& view, bool is_for_types = false)
@@ -73,16 +86,9 @@ class Lowering {
   // and graph_output() there.
   template <class Make>
   Graph apart(const Make& make) {
-    GraphBuilder own;
-    std::swap(own, state_.builder);
-    try {
-      make();
-    } catch (...) {
-      std::swap(own, state_.builder);
-      throw;
-    }
-    std::swap(own, state_.builder);
-    return own.build();
+    const Aside aside(state_);
+    make();
+    return state_.builder.build();
   }
   Value graph_input(const std::string& name, const TensorType& type) { return state_.builder.input(name, type); }
   void graph_output(const std::string& name, const Value& value) { state_.builder.output(name, value); }
@@ -111,6 +117,8 @@ class Lowering {
 };
 
 Value optional_input(const Lowering& l, size_t i);  // null where it is left out
+// A convolution's: auto_pad, group, and of these lists those that the node has.
+Attributes window_attributes(const Lowering& l, std::initializer_list<const char*> lists);
 const Shape& shape_of(const Value& x);
 ElementType type_of(const Value& x);
 size_t rank_of(const Value& x);
@@ -146,9 +154,9 @@ std::span<const LoweredOperator> lowered_fused();
 std::span<const LoweredOperator> lowered_fused_attention();
 std::span<const LoweredOperator> lowered_fused_in_onnx();  // in ONNX's domain, which has none of that name there
 
+bool is_of_microsoft(const onnx::NodeProto& node);
 // The node as others of the table; nothing where it is none of these operators or has a form that is left as it is. An
 // operator may have several rows, each for other forms.
-bool is_of_microsoft(const onnx::NodeProto& node);
 Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view);
 // The same of a node of com.microsoft, and of its QuantizeLinear and DequantizeLinear, which are ONNX's.
 Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view);
