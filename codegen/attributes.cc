@@ -11,9 +11,9 @@ std::string list(const std::vector<int64_t>& numbers) {
   return s + "}";
 }
 
-std::vector<int64_t> of_three_axes(std::vector<int64_t> numbers, int64_t otherwise) {
-  numbers.insert(numbers.begin(), 3 - numbers.size(), otherwise);
-  return numbers;
+Shape of_three_axes(Shape sizes, int64_t otherwise) {
+  sizes.insert(sizes.begin(), 3 - sizes.size(), otherwise);
+  return sizes;
 }
 
 std::string number(double value) {

@@ -9,8 +9,8 @@
 namespace gopt::codegen {
 
 std::string list(const std::vector<int64_t>& numbers);  // "{1, 2}"
-// Numbers along the last of three axes, `otherwise` along those before.
-std::vector<int64_t> of_three_axes(std::vector<int64_t> numbers, int64_t otherwise);
+// Sizes along the last of three axes, `otherwise` along those before.
+Shape of_three_axes(Shape sizes, int64_t otherwise);
 std::string number(double value);  // "0.5f"; infinite: the largest float
 
 }  // namespace gopt::codegen

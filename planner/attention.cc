@@ -7,6 +7,7 @@
 
 #include "access.h"
 #include "cover.h"
+#include "gopt/bounds.h"
 #include "gopt/node_attributes.h"
 #include "node_work.h"
 #include "strides.h"
@@ -39,28 +40,38 @@ std::optional<ScalarFactor> scalar_factor(const Node& node) {
 // An operand as it may be read: one of the tensors that it is moved from.
 struct MovedOperand {
   Value value;
-  MemorySteps steps;  // of the operand's axes, in the tensor's memory
-  double scale = 1;   // of what was left out
+  FactoredSteps steps;  // of the operand's axes, in the tensor's memory: single ones of the last two
+  double scale = 1;     // of what was left out
 };
 
 class AttentionFinder {
  public:
-  AttentionFinder(Cover& cover, uint32_t product) : cover_(cover), product_(product) {}
+  AttentionFinder(Cover& cover, uint32_t product) : cover_(cover), product_(product) {
+    for (const OpenExtent& extent : cover.options.target.open) bounds_.counts.insert(extent.symbol);
+  }
 
   std::optional<AttentionCover> run() {
     if (!find_core() || !find_mask()) return std::nullopt;
     const Value operands[] = {scores_->inputs[0], scores_->inputs[1], cover_.node(product_).inputs[1]};
     for (const Value& operand : operands)
-      if (dims_of(operand).size() < 2) return std::nullopt;
+      if (shape_of(operand).size() < 2) return std::nullopt;
     for (size_t k = 0; k < 3; k++) paths_[k] = path_from(operands[k], k < 2);
-    if (!choose_depths(operands)) return std::nullopt;
-    return describe(operands);
+    // Axes of a batch that are several in memory, as those of heads that share keys, may be too many.
+    for (const bool cuts_batch : {true, false}) {
+      cuts_batch_ = cuts_batch;
+      if (!choose_depths(operands)) return std::nullopt;
+      if (auto found = describe(operands)) return found;
+    }
+    return std::nullopt;
   }
 
  private:
   const NodePtr& node_of(uint32_t id) const { return cover_.graph.nodes()[id]; }
   const ValueCover& value_of(const Value& value) const { return cover_.of(value); }
-  const std::vector<int64_t>& dims_of(const Value& value) const { return cover_.of(value).dims; }
+  static const Shape& shape_of(const Value& value) {
+    static const Shape kUnknown;
+    return value.type().shape ? *value.type().shape : kUnknown;
+  }
 
   // The node that makes a value for one user alone.
   std::optional<uint32_t> own_maker(const Value& value) const {
@@ -79,7 +90,7 @@ class AttentionFinder {
     const auto tester = own_maker(test);
     const bool is_guard = tester && test.node->is(OpKind::IsNaN) && test.node->inputs[0] == guarded &&
                           is_small_constant(zero) && zero.node->tensor.to_doubles()[0] == 0 &&
-                          dims_of(value) == dims_of(guarded);
+                          shape_of(value) == shape_of(guarded);
     if (!is_guard || !is_used_by(id_of(guarded), {*id, *tester})) return value;
     const NodeCover& maker = cover_.nodes[id_of(guarded)];
     if (maker.role != Role::Generated || guarded.node->outputs.size() != 1) return value;
@@ -89,7 +100,7 @@ class AttentionFinder {
   }
 
   bool is_last_softmax(const Node& node) const {
-    const auto rank = static_cast<int64_t>(dims_of(node.inputs[0]).size());
+    const auto rank = static_cast<int64_t>(shape_of(node.inputs[0]).size());
     const int64_t axis = int_or(node, "axis", -1);
     return node.is(OpKind::Softmax) && (axis == -1 || axis == rank - 1);
   }
@@ -108,7 +119,7 @@ class AttentionFinder {
       core_.push_back(*id);
       if (node.is(OpKind::MatMul)) {
         scores_ = cover_.graph.nodes()[*id];
-        return dims_of(value).size() >= 2;
+        return shape_of(value).size() >= 2;
       }
       if (const auto factor = scalar_factor(node)) {
         scale_ *= factor->by;
@@ -127,7 +138,7 @@ class AttentionFinder {
   size_t mask_position(const Node& sum) const {
     for (const size_t k : {size_t{0}, size_t{1}}) {
       const auto id = own_maker(sum.inputs[k]);
-      if (!id || dims_of(sum.inputs[k]) != dims_of(Value{masked_, 0})) continue;
+      if (!id || shape_of(sum.inputs[k]) != shape_of(Value{masked_, 0})) continue;
       if (cover_.node(*id).is(OpKind::MatMul) || scalar_factor(cover_.node(*id))) return k ^ 1U;
     }
     return 1;
@@ -137,7 +148,7 @@ class AttentionFinder {
     if (!masked_) return true;
     mask_ = masked_->inputs[mask_position(*masked_)];
     const ElementType type = value_of(mask_).element;
-    return dims_of(Value{masked_, 0}) == dims_of(Value{scores_, 0}) &&
+    return shape_of(Value{masked_, 0}) == shape_of(Value{scores_, 0}) &&
            (type == ElementType::Float32 || (is_half(type) && !is_on_cpu()));
   }
 
@@ -159,7 +170,7 @@ class AttentionFinder {
   bool is_moved(const Value& value) const {
     const Node& node = *value.node;
     return !node.inputs.empty() && node.inputs[0] &&
-           steps_through(value, factored_steps(dims_of(node.inputs[0]))).has_value();
+           steps_through(value, factored_steps(shape_of(node.inputs[0]))).has_value();
   }
 
   Value source_value(const Value& operand, const std::vector<Value>& path, size_t depth) const {
@@ -175,7 +186,7 @@ class AttentionFinder {
   // The operand read past the first nodes of its path; nothing where it does not lie at equal steps there.
   std::optional<MovedOperand> source_at(const Value& operand, const std::vector<Value>& path, size_t depth) const {
     MovedOperand source{source_value(operand, path, depth), {}, 1};
-    FactoredSteps steps = factored_steps(dims_of(source.value));
+    FactoredSteps steps = factored_steps(shape_of(source.value));
     for (size_t k = depth; k-- > 0;) {
       if (const auto factor = scalar_factor(*path[k].node)) {
         source.scale *= factor->by;
@@ -185,19 +196,23 @@ class AttentionFinder {
       if (!moved) return std::nullopt;
       steps = *std::move(moved);
     }
-    const auto single = single_steps(steps);
-    if (!single) return std::nullopt;
-    source.steps = *single;
-    return is_inside(source, dims_of(operand)) ? std::optional(source) : std::nullopt;
+    for (size_t axis = 0; axis < steps.axes.size(); axis++)
+      if (steps.axes[axis].size() > 1 && (!cuts_batch_ || axis + 2 >= steps.axes.size())) return std::nullopt;
+    source.steps = std::move(steps);
+    return is_inside(source) ? std::optional(source) : std::nullopt;
   }
 
-  bool is_inside(const MovedOperand& source, const std::vector<int64_t>& dims) const {
-    int64_t first = source.steps.offset, last = source.steps.offset;
-    for (size_t axis = 0; axis < dims.size(); axis++) {
-      const int64_t way = source.steps.axes[axis] * (dims[axis] - 1);
-      (way < 0 ? first : last) += way;
-    }
-    return first >= 0 && last < value_of(source.value).count();
+  // At any size.
+  bool is_inside(const MovedOperand& source) const {
+    Index first = source.steps.offset, last = source.steps.offset;
+    for (const std::vector<AxisPart>& axis : source.steps.axes)
+      for (const AxisPart& part : axis) {
+        const bool is_forward = is_surely_nonnegative(part.step, bounds_);
+        if (!is_forward && !is_surely_nonnegative(-part.step, bounds_)) return false;
+        (is_forward ? last : first) += part.step * (part.extent - 1);
+      }
+    return is_surely_nonnegative(first, bounds_) &&
+           is_surely_nonnegative(elements_of(shape_of(source.value)) - last - 1, bounds_);
   }
 
   bool is_on_cpu() const { return cover_.options.target.kind == TargetKind::Cpu; }
@@ -206,9 +221,8 @@ class AttentionFinder {
   bool is_readable(size_t operand, const Value& value, size_t depth) const {
     const auto source = source_at(value, paths_[operand], depth);
     if (operand == 1 && is_on_cpu()) return source.has_value();
-    const std::vector<int64_t>& dims = dims_of(value);
-    const size_t axis = dims.size() - (operand == 1 ? 2 : 1);
-    return source && (source->steps.axes[axis] == 1 || dims[axis] == 1);
+    const size_t axis = shape_of(value).size() - (operand == 1 ? 2 : 1);
+    return source && step_of(source->steps.axes[axis], 1) == Index(1);
   }
 
   // How far back each operand is read from: as far as nobody else uses what is left out, and lines stay in one piece.
@@ -256,57 +270,91 @@ class AttentionFinder {
   }
 
   std::optional<AttentionCover> describe(const Value (&operands)[3]) {
-    const std::vector<int64_t>&scores = dims_of(Value{scores_, 0}), &made = dims_of(Value{node_of(product_), 0});
+    const Shape &scores = shape_of(Value{scores_, 0}), &made = shape_of(Value{node_of(product_), 0});
     const size_t rank = scores.size();
-    if (made.size() != rank || rank < 2) return std::nullopt;
-    Attention a;
-    a.batch.assign(scores.begin(), scores.end() - 2);
-    if (!std::equal(a.batch.begin(), a.batch.end(), made.begin())) return std::nullopt;
-    a.rows = scores[rank - 2], a.keys = scores[rank - 1];
-    a.depth = dims_of(operands[0]).back(), a.value_depth = made.back();
+    if (made.size() != rank || rank < 2 || std::ranges::count(scores, Index(0)) > 0) return std::nullopt;
+    const Shape batch(scores.begin(), scores.end() - 2);
+    if (!std::equal(batch.begin(), batch.end(), made.begin())) return std::nullopt;
+    const auto depth = shape_of(operands[0]).back().as_constant(), value_depth = made.back().as_constant();
     const int64_t most = is_on_cpu() ? kMostDepthOnCpu : kMostDepth;
-    if (a.depth > most || a.value_depth > most || element_count(scores) == 0 || a.depth < 1) return std::nullopt;
+    if (!depth || !value_depth || std::max(*depth, *value_depth) > most || *depth < 1) return std::nullopt;
     AttentionCover found;
+    Attention a;
+    a.rows = scores[rank - 2], a.keys = scores[rank - 1], a.depth = *depth, a.value_depth = *value_depth;
     a.scale = scale_;
     a.nan_is_zero = nan_is_zero_;
+    std::vector<FactoredSteps> steps;
     Value* const values[] = {&found.query, &found.key, &found.value};
-    StridedMatrices* const matrices[] = {&a.query, &a.key, &a.value};
     for (size_t k = 0; k < 3; k++) {
       const MovedOperand source = *source_at(operands[k], paths_[k], depths_[k]);
       *values[k] = source.value;
       a.scale *= source.scale;
-      *matrices[k] = matrices_of(source.steps, dims_of(operands[k]), scores, k == 1);
+      steps.push_back(source.steps);
     }
-    if (is_on_cpu() && a.rows < kFewestRowsOnCpu && a.key.element != 1) return std::nullopt;
+    steps.push_back(find_result(found, made));
+    std::vector<StridedMatrices*> matrices{&a.query, &a.key, &a.value, &a.result};
     if (masked_) {
       found.mask = mask_;
-      a.mask = matrices_of(row_major_steps(dims_of(mask_)), dims_of(mask_), scores, false);
+      steps.push_back(factored_steps(shape_of(mask_)));
+      matrices.push_back(&a.mask.emplace());
     }
-    find_result(a, found, made);
+    if (!set_batch(batch, steps, matrices, a)) return std::nullopt;
+    for (size_t k = 0; k < matrices.size(); k++) set_lines(steps[k], k == 1, *matrices[k]);
+    a.result.element = 1;
+    if (is_on_cpu() && !has_many_rows(a.rows) && a.key.element != Index(1)) return std::nullopt;
     merge_batch(a);
-    if (a.batch.size() > kMostAxes) return std::nullopt;
+    if (a.batch.size() > kMostAxes || (cover_.options.target.open.empty() && !is_of_numbers(a))) return std::nullopt;
     found.attention = std::make_shared<Attention>(std::move(a));
     finish_nodes(found);
     return found;
   }
 
-  // MemorySteps along the axes of the scores' batch: none along those where an operand has one place, or no axis.
-  static StridedMatrices matrices_of(const MemorySteps& steps, const std::vector<int64_t>& dims,
-                                     const std::vector<int64_t>& scores, bool is_transposed) {
-    const auto step = [&](size_t back) {  // counted from the last axis
-      const bool is_there = back < dims.size() && dims[dims.size() - 1 - back] > 1;
-      return is_there ? steps.axes[dims.size() - 1 - back] : 0;
-    };
-    StridedMatrices m;
-    m.offset = steps.offset;
-    for (size_t back = scores.size(); back-- > 2;) m.batch.push_back(step(back));
-    m.line = step(is_transposed ? 0 : 1);
-    m.element = step(is_transposed ? 1 : 0);
-    return m;
+  // Of any size there may be few.
+  static bool has_many_rows(const Index& rows) { return rows.is_constant() && rows.constant() >= kFewestRowsOnCpu; }
+
+  static bool is_of_numbers(const Attention& a) {
+    Shape all = a.batch;
+    all.insert(all.end(), {a.rows, a.keys});
+    for (const StridedMatrices* m : {&a.query, &a.key, &a.value, &a.result}) {
+      all.insert(all.end(), {m->offset, m->line, m->element});
+      all.insert(all.end(), m->batch.begin(), m->batch.end());
+    }
+    return std::ranges::all_of(all, &Index::is_constant);
   }
 
-  // The result goes where the only node puts it that uses it, where that only permutes axes.
-  void find_result(Attention& a, AttentionCover& found, const std::vector<int64_t>& made) {
+  // Along the axes of the scores' batch; false where two operands go along one of them differently.
+  static bool set_batch(const Shape& batch, const std::vector<FactoredSteps>& steps,
+                        const std::vector<StridedMatrices*>& matrices, Attention& a) {
+    std::vector<std::vector<std::vector<AxisPart>>> parts;
+    for (const FactoredSteps& own : steps) {
+      parts.emplace_back(batch.size());
+      const size_t count = own.axes.size() - std::min<size_t>(2, own.axes.size());  // of the last axes of the batch
+      std::copy_n(own.axes.begin(), count, parts.back().end() - static_cast<std::ptrdiff_t>(count));
+    }
+    std::optional<CommonBatch> common = common_batch(batch, std::move(parts));
+    if (!common) return false;
+    a.batch = std::move(common->extents);
+    for (size_t k = 0; k < matrices.size(); k++) matrices[k]->batch = std::move(common->steps[k]);
+    return true;
+  }
+
+  // Of keys, lines lie along the last axis.
+  static void set_lines(const FactoredSteps& steps, bool is_transposed, StridedMatrices& m) {
+    const auto step = [&](size_t back) {
+      return back < steps.axes.size() ? step_of(steps.axes[steps.axes.size() - 1 - back], 0) : Index(0);
+    };
+    m.offset = steps.offset;
+    m.line = step(is_transposed ? 0 : 1);
+    m.element = step(is_transposed ? 1 : 0);
+  }
+
+  // Of one part at most; `otherwise` of an axis of one place.
+  static Index step_of(const std::vector<AxisPart>& axis, int64_t otherwise) {
+    return axis.empty() ? Index(otherwise) : axis[0].step;
+  }
+
+  // The result goes where the only node puts it that uses it, where that only permutes axes. Its steps there.
+  FactoredSteps find_result(AttentionCover& found, const Shape& made) {
     found.result = Value{node_of(product_), 0};
     MemorySteps steps = row_major_steps(made);
     const ValueCover& own = value_of(found.result);
@@ -318,51 +366,51 @@ class AttentionFinder {
         core_.push_back(id);
       }
     }
-    a.result = matrices_of(steps, made, made, false);
-    a.result.element = 1;
+    FactoredSteps factored{steps.offset, std::vector<std::vector<AxisPart>>(made.size())};
+    for (size_t axis = 0; axis < made.size(); axis++)
+      if (made[axis] != Index(1)) factored.axes[axis] = {{made[axis], steps.axes[axis]}};
+    return factored;
   }
 
   // MemorySteps in the memory of a transpose's result; nothing where the node is none, or lines are taken apart.
-  std::optional<MemorySteps> permuted(uint32_t id, const std::vector<int64_t>& made) const {
+  std::optional<MemorySteps> permuted(uint32_t id, const Shape& made) const {
     const Node& node = cover_.node(id);
     const NodeWork& work = work_of(node);
     if (cover_.nodes[id].role != Role::Generated || work.keeps_order || work.moved_from.size() != 1 ||
         work.moved_from[0].size() != made.size())
       return std::nullopt;
-    const std::vector<int64_t>& moved = dims_of(Value{node_of(id), 0});
+    const Shape& moved = shape_of(Value{node_of(id), 0});
     if (moved.size() != made.size()) return std::nullopt;
     const MemorySteps memory = row_major_steps(moved);
     const std::vector<AtomId> symbols = axis_symbols(moved.size());
-    MemorySteps steps{0, std::vector<int64_t>(made.size())};
+    MemorySteps steps{0, std::vector<Index>(made.size())};
     std::set<size_t> taken;
     for (size_t axis = 0; axis < made.size(); axis++) {
       const auto symbol = work.moved_from[0][axis].as_atom();
       const auto at = symbol ? std::find(symbols.begin(), symbols.end(), *symbol) : symbols.end();
       const auto to = static_cast<size_t>(at - symbols.begin());
       if (at == symbols.end() || moved[to] != made[axis] || !taken.insert(to).second) {
-        if (made[axis] != 1) return std::nullopt;
+        if (made[axis] != Index(1)) return std::nullopt;
         continue;
       }
       steps.axes[axis] = memory.axes[to];
     }
-    const bool is_whole = element_count(moved) == element_count(made) && (steps.axes.back() == 1 || made.back() == 1);
+    const bool is_whole =
+        elements_of(moved) == elements_of(made) && (steps.axes.back() == Index(1) || made.back() == Index(1));
     return is_whole ? std::optional(steps) : std::nullopt;
   }
 
-  // Axes of one place go, and those along which all operands go on where the next axis ends are one.
+  // Axes along which all operands go on where the next axis ends are one.
   static void merge_batch(Attention& a) {
     std::vector<StridedMatrices*> all{&a.query, &a.key, &a.value, &a.result};
     if (a.mask) all.push_back(&*a.mask);
     for (size_t axis = a.batch.size(); axis-- > 0;) {
-      const auto step = [axis](const StridedMatrices* m, size_t further) -> int64_t {
-        return m->batch[axis + further];
-      };
       const bool is_inner = axis + 1 < a.batch.size();
-      const bool merges = a.batch[axis] == 1 || (is_inner && std::all_of(all.begin(), all.end(), [&](const auto* m) {
-                                                   return step(m, 0) == step(m, 1) * a.batch[axis + 1];
-                                                 }));
+      const bool merges = is_inner && std::ranges::all_of(all, [&](const StridedMatrices* m) {
+                            return m->batch[axis] == m->batch[axis + 1] * a.batch[axis + 1];
+                          });
       if (!merges) continue;
-      if (a.batch[axis] != 1) a.batch[axis + 1] *= a.batch[axis];
+      a.batch[axis + 1] = a.batch[axis + 1] * a.batch[axis];
       a.batch.erase(a.batch.begin() + static_cast<std::ptrdiff_t>(axis));
       for (StridedMatrices* m : all) m->batch.erase(m->batch.begin() + static_cast<std::ptrdiff_t>(axis));
     }
@@ -384,17 +432,19 @@ class AttentionFinder {
   bool nan_is_zero_ = false;
   std::vector<Value> paths_[3];  // of query, key and value: what moves them, one after another
   size_t depths_[3] = {};        // how many of them are left out
+  bool cuts_batch_ = true;       // an axis of the batch may be several of an operand's memory
+  SymbolBounds bounds_;          // of open extents
 };
 
 }  // namespace
 
-// On a CPU of floats, or on matrix tiles, at extents that are known.
+// On a CPU of floats, or on matrix tiles.
 void choose_attention(Cover& cover) {
   const Target& target = cover.options.target;
   if (target.without.contains(kAttention)) return;
   const bool is_on_cpu = target.kind == TargetKind::Cpu;
   const bool has_kernels = storage_of(target.precision) == ElementType::Float32 || target.has_tiles;
-  if (is_on_cpu && (!target.open.empty() || !has_kernels)) return;
+  if (is_on_cpu && !has_kernels) return;
   for (uint32_t id = 0; id < cover.nodes.size(); id++) {
     const Node& node = cover.node(id);
     const bool is_product = cover.nodes[id].role == Role::Generated && node.is(OpKind::MatMul) &&

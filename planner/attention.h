@@ -20,6 +20,6 @@ struct AttentionCover {
 };
 
 std::vector<Implementation> attention_implementations();
-double attention_operations(const Kernel& kernel);  // multiply-adds, counted two
+double attention_operations(const Plan& plan, const Kernel& kernel);  // multiply-adds, counted two
 
 }  // namespace gopt::planner

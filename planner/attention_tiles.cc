@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attention.h"
+#include "strides.h"
 #include "tiles.h"
 
 namespace gopt {
@@ -49,14 +50,14 @@ bool computes_attention(const Plan& plan, const Kernel& kernel, const AttentionT
   return shared_bytes(plan, kernel, tile) <= kMostShared;
 }
 
-double count_of(const std::vector<int64_t>& batch) {
-  double count = 1;
-  for (const int64_t n : batch) count *= static_cast<double>(n);
-  return count;
+// At the sizes that plans are for.
+double number_at(const Plan& plan, const Index& size) {
+  const auto number = evaluate(size, usual_sizes(plan.target));
+  return static_cast<double>(std::max<int64_t>(number.value_or(1), 1));
 }
 
-double operations_of(const Attention& a) {
-  return 2 * count_of(a.batch) * static_cast<double>(a.rows) * static_cast<double>(a.keys) *
+double operations_of(const Plan& plan, const Attention& a) {
+  return 2 * number_at(plan, elements_of(a.batch)) * number_at(plan, a.rows) * number_at(plan, a.keys) *
          static_cast<double>(a.depth + a.value_depth);
 }
 
@@ -68,9 +69,9 @@ double expected_us(const Plan& plan, const Kernel& kernel, const AttentionTile& 
   const Attention& a = *kernel.attention;
   const bool halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
   const double products = halves ? 1 : is_tf32(plan, kernel) ? 2 : 6;
-  const double blocks = count_of(a.batch) * std::ceil(static_cast<double>(a.rows) / tile.rows);
+  const double blocks = number_at(plan, elements_of(a.batch)) * std::ceil(number_at(plan, a.rows) / tile.rows);
   const double step_keys = static_cast<double>(keys_of_warp(tile, 0)) * tile.key_warps;
-  const double steps = std::ceil(static_cast<double>(a.keys) / step_keys);
+  const double steps = std::ceil(number_at(plan, a.keys) / step_keys);
   const auto depth = static_cast<double>(a.depth + a.value_depth);
   const double arithmetic =
       2 * tile.rows * step_keys * depth * products / kOperationsPerUs + tile.rows * step_keys / kExponentialsPerUs;
@@ -82,7 +83,7 @@ double expected_us(const Plan& plan, const Kernel& kernel, const AttentionTile& 
 bool is_worth_trying(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
   constexpr double kWithin = 2;
   constexpr int kFewRows = 16;
-  if (tile.rows > kFewRows && 2 * kernel.attention->rows <= tile.rows) return false;
+  if (tile.rows > kFewRows && 2 * number_at(plan, kernel.attention->rows) <= tile.rows) return false;
   double least = INFINITY;
   for (const AttentionTile& other : kTiles) least = std::min(least, expected_us(plan, kernel, other));
   return expected_us(plan, kernel, tile) <= kWithin * least;
@@ -99,7 +100,7 @@ Implementation row() {
         const bool halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
         // Of the peak that the analytic costs take for what is multiplied.
         const double speed = halves ? 6 : is_tf32(plan, kernel) ? 3 : 1;
-        return operations_of(*kernel.attention) / (us * 40e6 * speed);
+        return operations_of(plan, *kernel.attention) / (us * 40e6 * speed);
       }};
   row.is_likely = [](const Plan& plan, const Kernel& kernel) { return is_worth_trying(plan, kernel, kTiles[kTile]); };
   return row;
@@ -128,10 +129,10 @@ bool takes_one(const Plan& plan, const Kernel& kernel) {
   return plan.target.has_tiles && is_of(plan, kernel, ElementType::BFloat16);
 }
 // Lanes are lines of the query; exponentials take as long as a dozen multiply-adds each.
-double rows_efficiency(const Plan&, const Kernel& kernel) {
+double rows_efficiency(const Plan& plan, const Kernel& kernel) {
   constexpr double kLanes = 16, kExponential = 24;
   const Attention& a = *kernel.attention;
-  const auto rows = static_cast<double>(a.rows), depths = 2 * static_cast<double>(a.depth + a.value_depth);
+  const double rows = number_at(plan, a.rows), depths = 2 * static_cast<double>(a.depth + a.value_depth);
   return 0.75 * rows / (kLanes * std::ceil(rows / kLanes)) * depths / (depths + kExponential);
 }
 
@@ -143,7 +144,7 @@ double tiles_efficiency(const Plan& plan, const Kernel& kernel) {
 
 }  // namespace
 
-double attention_operations(const Kernel& kernel) { return operations_of(*kernel.attention); }
+double attention_operations(const Plan& plan, const Kernel& kernel) { return operations_of(plan, *kernel.attention); }
 
 std::vector<Implementation> attention_implementations() {
   std::vector<Implementation> rows = all_rows(std::make_index_sequence<std::size(kTiles)>());

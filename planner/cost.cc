@@ -65,7 +65,7 @@ double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Recurrence) return planner::recurrence_operations(plan, kernel);
   if (kernel.kind == KernelKind::RowFunction) return planner::row_function_operations(plan, kernel);
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
-  if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
+  if (kernel.kind == KernelKind::Attention) return planner::attention_operations(plan, kernel);
   if (kernel.kind == KernelKind::Group || kernel.kind == KernelKind::Sequence)
     return std::accumulate(kernel.members.begin(), kernel.members.end(), 0.0, [&](double sum, const Kernel& member) {
       return sum +

@@ -5,6 +5,7 @@
 #include "cover.h"
 #include "gopt/node_attributes.h"
 #include "gopt/wide_integers.h"
+#include "meeting_extents.h"
 
 namespace gopt::planner {
 
@@ -47,21 +48,12 @@ Environment assumed_sizes(const Graph& graph) {
   return sizes;
 }
 
-// Of an operator that broadcasts, extents that meet and may or may not be equal. Empty: there are none.
-std::string undecided_extents(const Node& node) {
-  if (!op_info(node.op).has(kElementwise)) return "";
-  for (size_t a = 0; a < node.inputs.size(); a++)
-    for (size_t b = a + 1; b < node.inputs.size(); b++) {
-      if (!node.inputs[a] || !node.inputs[b]) continue;
-      const auto &left = node.inputs[a].type().shape, &right = node.inputs[b].type().shape;
-      if (!left || !right) continue;
-      for (size_t k = 1; k <= std::min(left->size(), right->size()); k++) {
-        const Index &one = (*left)[left->size() - k], &other = (*right)[right->size() - k];
-        if (one != other && one != Index(1) && other != Index(1) && !(one.is_constant() && other.is_constant()))
-          return ": " + to_string(one) + " and " + to_string(other) + " may be equal, or one of them 1";
-      }
-    }
-  return "";
+// Of extents that meet and may or may not be equal. Empty: there are none.
+std::string why_undecided(const Node& node) {
+  const auto meeting = undecided_extents(node);
+  return meeting ? ": " + to_string(meeting->first) + " and " + to_string(meeting->second) +
+                       " may be equal, or one of them 1"
+                 : "";
 }
 
 class Describer {
@@ -175,7 +167,7 @@ class Describer {
     } else if (!known) {
       return Error{describe(node) + ": extents " + to_string(type) + " are not numbers" +
                    (cover_.options.target.open.empty() ? "" : ", nor follow from the extents that stay open") +
-                   undecided_extents(node) + "; fix them with --shape NAME=1x3x224x224"};
+                   why_undecided(node) + "; fix them with --shape NAME=1x3x224x224"};
     } else if (!code && !own.weight_only) {
       return no_code(node, type.element);
     }

@@ -127,9 +127,10 @@ class CallPrinter {
     return call;
   }
 
-  static std::string matrices_text(const std::string& name, const StridedMatrices& m) {
-    return "  d." + name + " = {" + std::to_string(m.offset) + ", " + list(of_three_axes(m.batch, 0)) + ", " +
-           std::to_string(m.line) + ", " + std::to_string(m.element) + "};\n";
+  std::string text(const Index& size) const { return size_text(size, plan_.target.open); }
+  std::string matrices_text(const std::string& name, const StridedMatrices& m) const {
+    return "  d." + name + " = {" + text(m.offset) + ", " + list(of_three_axes(m.batch, 0)) + ", " + text(m.line) +
+           ", " + text(m.element) + "};\n";
   }
 
   LibraryCall attention() const {
@@ -137,24 +138,24 @@ class CallPrinter {
     const int terms = name == kAttentionOfSix ? 3 : name == kAttentionOfThree ? 2 : name == kAttentionOfHalves ? 1 : 0;
     GOPT_CHECK(terms > 0 || name == kAttentionRows, "no code for '" + name + "' of attention");
     const Attention& a = *kernel_.attention;
-    std::string text = "{\n  AttentionShape d;\n";
+    std::string shape = "{\n  AttentionShape d;\n";
     for (size_t axis = 0; axis < a.batch.size(); axis++)
-      text += "  d.batch[" + std::to_string(3 - a.batch.size() + axis) + "] = " + std::to_string(a.batch[axis]) + ";\n";
-    text += "  d.rows = " + std::to_string(a.rows) + ", d.keys = " + std::to_string(a.keys) +
-            ", d.depth = " + std::to_string(a.depth) + ", d.value_depth = " + std::to_string(a.value_depth) + ";\n";
-    if (a.scale != 1) text += "  d.scale = " + number(a.scale) + ";\n";
-    if (terms > 0) text += "  d.tile_terms = " + std::to_string(terms) + ";\n";
-    if (is_half(plan_.buffer(kernel_.input_buffers[0]).element)) text += "  d.operands = Element::BFloat16;\n";
-    if (is_half(plan_.buffer(kernel_.output_buffers[0]).element)) text += "  d.result_element = Element::BFloat16;\n";
-    if (a.nan_is_zero) text += "  d.nan_is_zero = true;\n";
-    text += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
-            matrices_text("result", a.result);
-    if (a.mask) text += matrices_text("mask", *a.mask) + "  d.has_mask = true;\n";
+      shape += "  d.batch[" + std::to_string(3 - a.batch.size() + axis) + "] = " + text(a.batch[axis]) + ";\n";
+    shape += "  d.rows = " + text(a.rows) + ", d.keys = " + text(a.keys) + ", d.depth = " + std::to_string(a.depth) +
+             ", d.value_depth = " + std::to_string(a.value_depth) + ";\n";
+    if (a.scale != 1) shape += "  d.scale = " + number(a.scale) + ";\n";
+    if (terms > 0) shape += "  d.tile_terms = " + std::to_string(terms) + ";\n";
+    if (is_half(plan_.buffer(kernel_.input_buffers[0]).element)) shape += "  d.operands = Element::BFloat16;\n";
+    if (is_half(plan_.buffer(kernel_.output_buffers[0]).element)) shape += "  d.result_element = Element::BFloat16;\n";
+    if (a.nan_is_zero) shape += "  d.nan_is_zero = true;\n";
+    shape += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
+             matrices_text("result", a.result);
+    if (a.mask) shape += matrices_text("mask", *a.mask) + "  d.has_mask = true;\n";
     const std::vector<BufferId>& in = kernel_.input_buffers;
     const BufferId out = kernel_.output_buffers[0];
     const std::string mask = a.mask ? fixed(in[3]) : "nullptr";
     LibraryCall call;
-    call.create = text + "  library.add(d, " + fixed(in[0]) + ", " + fixed(in[1]) + ", " + fixed(in[2]) + ", " + mask +
+    call.create = shape + "  library.add(d, " + fixed(in[0]) + ", " + fixed(in[1]) + ", " + fixed(in[2]) + ", " + mask +
                   ", " + fixed(out) + ");\n}\n";
     call.run = bind_text();
     for (size_t post = 0; 2 + post < in.size(); post++)

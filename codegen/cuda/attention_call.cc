@@ -1,19 +1,23 @@
 // Attention as the description of a launch: steps through memory, and the instance of the kernel's template.
 #include "../attributes.h"
 #include "../buffers.h"
+#include "../sizes.h"
 #include "gopt/attention.h"
 #include "library_calls.h"
 
 namespace gopt::codegen {
 namespace {
 
+// Code for CUDA is for extents that are numbers.
+std::string text(const Index& size) { return size_text(size, {}); }
+
 std::string matrices_text(const std::string& name, const StridedMatrices& m) {
-  return "  a." + name + " = {" + list(of_three_axes(m.batch, 0)) + ", " + std::to_string(m.line) + "};\n";
+  return "  a." + name + " = {" + list(of_three_axes(m.batch, 0), {}) + ", " + text(m.line) + "};\n";
 }
 
-std::string pointer_to(const Plan& plan, BufferId id, int64_t offset) {
+std::string pointer_to(const Plan& plan, BufferId id, const Index& offset) {
   const std::string pointer = pointer_text(locate(plan, id));
-  const int64_t bytes = offset * static_cast<int64_t>(size_bytes(plan.buffer(id).element));
+  const int64_t bytes = offset.constant() * static_cast<int64_t>(size_bytes(plan.buffer(id).element));
   return bytes == 0 ? pointer : pointer + " + " + std::to_string(bytes);
 }
 
@@ -21,8 +25,8 @@ bool is_chunked(const Plan& plan, const Kernel& kernel) {
   const Attention& a = *kernel.attention;
   const StridedMatrices* const operands[] = {&a.query, &a.key, &a.value};
   for (size_t k = 0; k < std::size(operands); k++) {
-    std::vector<int64_t> steps = operands[k]->batch;
-    for (const int64_t step : {operands[k]->line, operands[k]->offset, a.depth, a.value_depth}) steps.push_back(step);
+    std::vector<int64_t> steps{operands[k]->line.constant(), operands[k]->offset.constant(), a.depth, a.value_depth};
+    for (const Index& step : operands[k]->batch) steps.push_back(step.constant());
     if (!has_chunks(plan, kernel.input_buffers[k], steps)) return false;
   }
   return true;
@@ -41,30 +45,30 @@ CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, siz
   const Attention& a = *kernel.attention;
   const auto tile = parse_attention_tile(kernel.implementation);
   if (!tile) throw InternalError("no code for the implementation '" + kernel.implementation + "' of an attention");
-  const auto number_text = [](const char* name, int64_t value) {
-    return std::string("a.") + name + " = " + std::to_string(value);
+  const auto number_text = [](const char* name, const Index& value) {
+    return std::string("a.") + name + " = " + text(value);
   };
-  const std::vector<int64_t> batch = of_three_axes(a.batch, 1);
-  std::string text = "  AttentionProblem a;\n";
+  const Shape batch = of_three_axes(a.batch, 1);
+  std::string shape = "  AttentionProblem a;\n";
   for (size_t axis = 0; axis < batch.size(); axis++)
-    text += "  a.batch[" + std::to_string(axis) + "] = " + std::to_string(batch[axis]) + ";\n";
-  text += "  " + number_text("rows", a.rows) + ", " + number_text("keys", a.keys) + ", " +
-          number_text("depth", a.depth) + ", " + number_text("value_depth", a.value_depth) + ";\n";
-  text += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
-          matrices_text("result", a.result);
-  if (a.nan_is_zero) text += "  a.nan_is_zero = true;\n";
-  if (a.scale != 1) text += "  a.scale = " + number(a.scale) + ";\n";
+    shape += "  a.batch[" + std::to_string(axis) + "] = " + text(batch[axis]) + ";\n";
+  shape += "  " + number_text("rows", a.rows) + ", " + number_text("keys", a.keys) + ", " +
+           number_text("depth", a.depth) + ", " + number_text("value_depth", a.value_depth) + ";\n";
+  shape += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
+           matrices_text("result", a.result);
+  if (a.nan_is_zero) shape += "  a.nan_is_zero = true;\n";
+  if (a.scale != 1) shape += "  a.scale = " + number(a.scale) + ";\n";
   std::string mask = "nullptr";
   if (a.mask) {
     const BufferId id = kernel.input_buffers[3];
     mask = pointer_to(plan, id, a.mask->offset);
-    text += matrices_text("mask", *a.mask) + "  " + number_text("mask_step", a.mask->element) +
-            ", a.mask_element = " + element_name(plan.buffer(id).element) + ";\n";
+    shape += matrices_text("mask", *a.mask) + "  " + number_text("mask_step", a.mask->element) +
+             ", a.mask_element = " + element_name(plan.buffer(id).element) + ";\n";
   }
   const BufferId out = kernel.output_buffers[0];
-  text += "  a.result_element = " + element_name(plan.buffer(out).element) + ";\n";
+  shape += "  a.result_element = " + element_name(plan.buffer(out).element) + ";\n";
   CudaLibraryCall call;
-  call.create = "{\n" + text + "  library.add(a, " + tiles.name_for(maker_text(plan, kernel, *tile)) + "());\n}\n";
+  call.create = "{\n" + shape + "  library.add(a, " + tiles.name_for(maker_text(plan, kernel, *tile)) + "());\n}\n";
   call.run = "library.run(" + std::to_string(primitive) + ", {" +
              pointer_to(plan, kernel.input_buffers[0], a.query.offset) + ", " +
              pointer_to(plan, kernel.input_buffers[1], a.key.offset) + ", nullptr, " + mask + ", " +

@@ -8,20 +8,23 @@
 #include <string_view>
 #include <vector>
 
+#include "gopt/index.h"
+
 namespace gopt {
 
 // Matrices inside a tensor, by steps in elements.
 struct StridedMatrices {
-  int64_t offset = 0;
-  std::vector<int64_t> batch;     // along each axis of the batch; 0: the same matrix again
-  int64_t line = 0, element = 1;  // from one line to the next, and within a line
+  Index offset;
+  std::vector<Index> batch;     // along each axis of the batch; 0: the same matrix again
+  Index line = 0, element = 1;  // from one line to the next, and within a line
 };
 
 // A line of `query` and `key` has `depth` elements, one of `value` and `result` `value_depth`. There are `rows` lines
 // of query and result, `keys` of key and value. A line of the mask has an element for each key.
 struct Attention {
-  std::vector<int64_t> batch;  // how many matrices along each axis: at most three
-  int64_t rows = 0, keys = 0, depth = 0, value_depth = 0;
+  std::vector<Index> batch;  // how many matrices along each axis: at most three
+  Index rows = 0, keys = 0;
+  int64_t depth = 0, value_depth = 0;
   double scale = 1;
   StridedMatrices query, key, value, result;
   std::optional<StridedMatrices> mask;

@@ -15,6 +15,8 @@ struct ImportOptions {
   // --shape: input name to extents, or a symbolic dimension's name to one. Fixes such dimensions, or changes the batch
   // of a static model (constants of Reshape and the like that follow from it are recomputed, and checked).
   std::map<std::string, std::vector<int64_t>> shapes;
+  // Symbolic dimensions that are taken to be sums of others, those that `shapes` gives a number apart.
+  Substitution equal;
   // Operators without a definition become nodes of others, where they can: for code. What an ONNX runtime is to run
   // keeps them whole.
   bool lower = false;

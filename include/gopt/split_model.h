@@ -17,6 +17,15 @@ struct NodeWithoutCode {
 std::vector<NodeWithoutCode> nodes_without_code(const Graph& graph, const Target& target);
 // Of these, each cause once: what make_plan() says.
 Error why_no_plan(const std::vector<NodeWithoutCode>& nodes);
+// Extents that a node broadcasts to each other, of which nothing says that they are equal or that one is 1: a mask's
+// and that of a cache with what is appended to it.
+struct MeetingExtents {
+  AtomId symbol;      // that an input has by itself
+  Index value;        // which it is where they are equal: a sum of others
+  std::string where;  // "node `/And` (And)"
+};
+// In the graph's order, each solved for a symbol that no other has as its value; those that none solves are left out.
+std::vector<MeetingExtents> meeting_extents(const Graph& graph);
 // Open extents that inputs have by themselves, for targets whose code may leave them open; none for others.
 std::vector<OpenExtent> own_extents(const Graph& graph, const Target& target);
 

@@ -144,6 +144,8 @@ Status apply_shape_options(ImportState& state) {
     GOPT_RETURN_IF_ERROR(check_shape_option(name, extents, *it->second));
     GOPT_RETURN_IF_ERROR(bind_symbols(state, name, extents, *it->second, bound_by));
   }
+  const Substitution numbers = state.fixed;
+  for (const auto& [symbol, value] : state.options.equal) state.fixed.emplace(symbol, substitute(value, numbers));
   return Unit{};
 }
 

@@ -37,7 +37,7 @@ struct ImportState {
   std::vector<std::string> warnings;
   std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*>
       functions;                                 // by domain and name; null: ambiguous
-  Substitution fixed;                            // symbols whose value --shape gives
+  Substitution fixed;                            // symbols whose value the options give
   std::set<AtomId> input_symbols;                // extents of the model's inputs
   std::set<std::string> dimensions;              // and their names, of those that are no sums
   std::map<std::string, TensorType> declared;    // types by value name, of the main graph

@@ -33,7 +33,7 @@ class CostsOfAttention : public KernelCosts {
  public:
   double time_ms(const Plan&, const Kernel& kernel) override {
     if (!kernel.attention) return 1;
-    const auto number = static_cast<size_t>(kernel.attention->rows - kFirstRows);
+    const auto number = static_cast<size_t>(kernel.attention->rows.constant() - kFirstRows);
     return number < names_.size() && kernel.implementation == names_[number] ? 0.5 : 1;
   }
   bool is_measured(const Plan&, const Kernel&) const override { return true; }

@@ -1,6 +1,7 @@
 // Code for any size of open extents: one plan, run at sizes that are drawn, against the interpreter.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <set>
@@ -95,6 +96,30 @@ TEST_P(AnySize, IsRight) {
   }
 }
 
+const char* const kDecoder = R"(  input q : f32[n,m,192]
+  input new : f32[n,m,64]
+  input past : f32[n,2,p,32]
+  input mask : f32[n,1,m,m+p]
+  constant c = f32[] {0.25}
+  h = Reshape(q) {shape=[n,m,6,32]}
+  qh = Transpose(h) {perm=[0,2,1,3]}
+  g = Reshape(new) {shape=[n,m,2,32]}
+  kh = Transpose(g) {perm=[0,2,1,3]}
+  all = Concat(past, kh) {axis=2}
+  u = Unsqueeze(all) {axes=[2]}
+  e = Expand(u) {shape=[n,2,3,m+p,32]}
+  k = Reshape(e) {shape=[n,6,m+p,32]}
+  t = Transpose(k) {perm=[0,1,3,2]}
+  s = MatMul(qh, t)
+  d = Mul(s, c)
+  a = Add(d, mask)
+  w = Softmax(a) {axis=-1}
+  o = MatMul(w, k)
+  b = Transpose(o) {perm=[0,2,1,3]}
+  y = Reshape(b) {shape=[n,m,192]}
+  output y = y
+  output all = all)";
+
 const Case kCases[] = {
     {"attention", R"(  input x : f32[n,m,16]
   input mask : f32[n,1,m]
@@ -125,6 +150,16 @@ const Case kCases[] = {
   z = Reshape(b) {shape=[n,24*m]}
   output y = y
   output z = z)"},
+    // A decoder's: keys and values of a cache and of new tokens, each for three heads of the query.
+    {"decoder", kDecoder},
+    // Lines of keys that are no pieces of memory, and a batch of too many axes to be cut: one kernel of the scores.
+    {"batch_of_axes", R"(  input x : f32[n,m,2,2,2,16]
+  k = Transpose(x) {perm=[2,0,3,4,1,5]}
+  t = Transpose(x) {perm=[2,0,3,4,5,1]}
+  s = MatMul(k, t)
+  p = Softmax(s) {axis=-1}
+  y = MatMul(p, k)
+  output y = y)"},
     {"images",
      R"(  input x : f32[n,3,19,m]
   input w : f32[8,3,3,3]
@@ -207,6 +242,18 @@ const Case kCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, AnySize, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+TEST(OpenSizes, AttentionIsOneKernel) {
+  const Graph graph = drawn_graph(kDecoder, 1);
+  const auto plan = plan_for_any(graph, {}, 1);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto kernel = std::ranges::find(plan->kernels, KernelKind::Attention, &Kernel::kind);
+  ASSERT_NE(kernel, plan->kernels.end());
+  // Keys and values are read where the cache lies: of it and of the query beside, one kernel each at most.
+  EXPECT_LE(plan->kernels.size(), 2U);
+  EXPECT_EQ(kernel->attention->batch, (Shape{symbol("n"), Index(2), Index(3)}));
+  EXPECT_EQ(kernel->attention->key.batch[2], Index(0));
+}
 
 const char* const kProduct =
     "  input x : f32[n,4]\n  input z : f32[m,3]\n  t = Transpose(x) {perm=[1,0]}\n  y = MatMul(t, z)\n  output y = y";

@@ -10,7 +10,7 @@ namespace gopt::planner {
 namespace {
 
 // Of the chain of moves that the graph's output is, from its input.
-std::optional<FactoredSteps> steps_of(const std::string& text, const std::vector<int64_t>& dims) {
+std::optional<FactoredSteps> steps_of(const std::string& text, const Shape& dims) {
   const auto graph = parse_graph("graph moves\n" + text + "\noutput y = y\nend\n");
   EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
   std::vector<Value> path;
@@ -33,8 +33,8 @@ TEST(Strides, MergedAxesAreTakenApartAgain) {
   ASSERT_TRUE(apart);
   const auto single = single_steps(*apart);
   ASSERT_TRUE(single);
-  EXPECT_EQ(single->offset, 3);
-  EXPECT_EQ(single->axes, (std::vector<int64_t>{9, 2, 1, 18}));
+  EXPECT_EQ(single->offset, Index(3));
+  EXPECT_EQ(single->axes, (std::vector<Index>{9, 2, 1, 18}));
 }
 
 TEST(Strides, WhatIsCutElsewhereHasNone) {
@@ -46,6 +46,51 @@ TEST(Strides, WhatIsCutElsewhereHasNone) {
   EXPECT_TRUE(steps_of("input x : f32[5,12]\ny = Reshape(x) {shape=[5,3,4]}", {5, 12}));
 }
 
+TEST(Strides, OfOpenExtentsTheyAreExpressions) {
+  const Index n = symbol("n"), m = symbol("m"), p = symbol("p");
+  const auto apart = steps_of(
+      "input x : f32[n,m,12]\na = Slice(x) {starts=[4], ends=[12], axes=[2], steps=[1]}\n"
+      "b = Reshape(a) {shape=[n,m,2,4]}\ny = Transpose(b) {perm=[0,2,1,3]}",
+      {n, m, 12});
+  ASSERT_TRUE(apart);
+  const auto single = single_steps(*apart);
+  ASSERT_TRUE(single);
+  EXPECT_EQ(single->offset, Index(4));
+  EXPECT_EQ(single->axes, (std::vector<Index>{12 * m, 4, 12, 1}));
+  // One axis of as many as two others: what is merged is taken apart by whole parts.
+  const auto merged = steps_of(
+      "input x : f32[n,2,m+p,8]\na = Transpose(x) {perm=[0,2,1,3]}\nb = Reshape(a) {shape=[n*(m+p),16]}\n"
+      "y = Reshape(b) {shape=[n,m+p,4,4]}",
+      {n, 2, m + p, 8});
+  ASSERT_TRUE(merged);
+  EXPECT_FALSE(single_steps(*merged));  // 16 lie in two pieces: four times four are twice two times four
+  const auto whole = steps_of(
+      "input x : f32[n,2,m+p,8]\na = Transpose(x) {perm=[0,2,1,3]}\nb = Reshape(a) {shape=[n*(m+p),16]}\n"
+      "y = Reshape(b) {shape=[n,m+p,2,8]}",
+      {n, 2, m + p, 8});
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(single_steps(*whole)->axes, (std::vector<Index>{16 * (m + p), 8, 8 * (m + p), 1}));
+  // From a place that sizes say.
+  const auto last =
+      steps_of("input x : f32[n,m,4]\ny = Slice(x) {starts=[m-1], ends=[m], axes=[1], steps=[1]}", {n, m, 4});
+  ASSERT_TRUE(last);
+  EXPECT_EQ(single_steps(*last)->offset, 4 * m - 4);
+}
+
+TEST(Strides, ABatchIsCutWhereAnyTensorIs) {
+  const Index n = symbol("n"), m = symbol("m");
+  // Six heads at equal steps, two of keys that three share each, and a mask that all share.
+  const auto common =
+      common_batch({n, 6}, {{{{n, 6 * m}}, {{6, m}}}, {{{n, 2 * m}}, {{2, m}, {3, 0}}}, {{{n, m}}, {}}});
+  ASSERT_TRUE(common);
+  EXPECT_EQ(common->extents, (Shape{n, 2, 3}));
+  EXPECT_EQ(common->steps[0], (std::vector<Index>{6 * m, 3 * m, m}));
+  EXPECT_EQ(common->steps[1], (std::vector<Index>{2 * m, m, 0}));
+  EXPECT_EQ(common->steps[2], (std::vector<Index>{m, 0, 0}));
+  EXPECT_FALSE(common_batch({6}, {{{{2, 3}, {3, 1}}}, {{{3, 2}, {2, 0}}}}));
+  EXPECT_FALSE(common_batch({n}, {{{{n, 1}}}, {{{m, 1}}}}));
+}
+
 TEST(Strides, OfNothingThereAreNone) {
   EXPECT_FALSE(steps_of("input x : f32[0,12]\ny = Reshape(x) {shape=[0,3,4]}", {0, 12}));
   EXPECT_FALSE(steps_of("input x : f32[12,0]\ny = Reshape(x) {shape=[3,0]}", {12, 0}));
@@ -55,7 +100,7 @@ TEST(Strides, AnAxisOfOnePlaceMayBeAnywhere) {
   const auto steps =
       steps_of("input x : f32[4,1,6]\na = Transpose(x) {perm=[2,1,0]}\ny = Reshape(a) {shape=[3,2,1,4]}", {4, 1, 6});
   ASSERT_TRUE(steps);
-  EXPECT_EQ(single_steps(*steps)->axes, (std::vector<int64_t>{2, 1, 1, 6}));
+  EXPECT_EQ(single_steps(*steps)->axes, (std::vector<Index>{2, 1, 1, 6}));
 }
 
 }  // namespace

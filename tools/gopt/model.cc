@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gopt/onnx.h"
+#include "import_for_code.h"
 
 namespace gopt::cli {
 
@@ -63,7 +64,8 @@ Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const
   import.lower = true;
   import.ranges_fit = options.engine == "cpu";  // code refuses sizes at which they do not
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(options.shapes));
-  GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(path, import));
+  const auto read = options.engine == "cpu" ? import_for_any_size : import_onnx;
+  GOPT_ASSIGN_OR_RETURN(ImportedModel model, read(path, import));
   GOPT_RETURN_IF_ERROR(check_keeps(read_files(model.files), {options.written}));
   const Engine engine = options.engine == "cpu"           ? Engine::Cpu
                         : options.engine == "interpreter" ? Engine::Interpreter

@@ -11,6 +11,7 @@
 #include "gopt/clock.h"
 #include "gopt/codegen.h"
 #include "gopt/sized_plans.h"
+#include "import_for_code.h"
 #include "model.h"
 #include "report_json.h"
 #include "report_page.h"
@@ -134,15 +135,6 @@ Result<std::vector<RewriteRule>> read_rules(const OptimizeOptions& o, const Warn
   return load_rule_files(o.rules, warn);
 }
 
-// Nodes that have no code of their own.
-size_t without_code(const Graph& graph) {
-  Target target;
-  target.open = own_extents(graph, target);
-  const auto opaque =
-      std::ranges::count_if(graph.nodes(), [](const NodePtr& n) { return n->is(OpKind::Opaque) && !n->is_whole(); });
-  return nodes_without_code(graph, target).size() + static_cast<size_t>(opaque);
-}
-
 // As a file is written of it, or, lowered, as code and its cost are of it.
 Result<ImportedModel> read_model(const OptimizeOptions& o, bool lower, PhaseClock& clock) {
   const PhaseClock::Running running(clock, "reading the model");
@@ -154,12 +146,13 @@ Result<ImportedModel> read_model(const OptimizeOptions& o, bool lower, PhaseCloc
   // Ranges that end where an open axis does are good for any size of that, where nothing needs their extents as
   // numbers.
   constexpr int64_t kShort = 63;
+  const auto read = o.wants_code() && o.target != "cuda" ? import_for_any_size : import_onnx;
   ImportOptions cut = import;
   cut.longest_whole_range = kShort;
-  GOPT_ASSIGN_OR_RETURN(ImportedModel any, import_onnx(o.model, cut));
+  GOPT_ASSIGN_OR_RETURN(ImportedModel any, read(o.model, cut));
   if (!any.has_cut_ranges) return any;
-  GOPT_ASSIGN_OR_RETURN(ImportedModel whole, import_onnx(o.model, import));
-  return without_code(any.graph) <= without_code(whole.graph) ? std::move(any) : std::move(whole);
+  GOPT_ASSIGN_OR_RETURN(ImportedModel whole, read(o.model, import));
+  return count_without_code(any.graph) <= count_without_code(whole.graph) ? std::move(any) : std::move(whole);
 }
 
 // What is lowered for code is another graph than a file is to hold, which keeps operators whole and defaults of inputs.

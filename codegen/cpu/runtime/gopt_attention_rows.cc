@@ -229,13 +229,33 @@ int choose_vectors(const AttentionShape& s, int threads) {
   return best;
 }
 
+// Matrices of one line of the query along the last axis, which share keys, values and mask, as matrices of as many
+// lines: where these fill the lanes or are a few, and all threads still have something to do.
+AttentionShape with_lines_together(const AttentionShape& s, int threads) {
+  const auto is_shared = [](const AttentionMatrices& m) { return m.batch[2] == 0; };
+  const int64_t lines = s.batch[2];
+  const bool is_worth =
+      s.rows == 1 && lines > 1 && (lines <= kFewLines || 4 * lines >= 3 * kLanes) && s.batch[0] * s.batch[1] >= threads;
+  if (!is_worth || !is_shared(s.key) || !is_shared(s.value) || (s.has_mask && !is_shared(s.mask))) return s;
+  AttentionShape together = s;
+  together.rows = lines;
+  together.query.line = s.query.batch[2], together.result.line = s.result.batch[2], together.mask.line = 0;
+  const auto drop_last = [](int64_t(&axes)[3], int64_t first) {
+    axes[2] = axes[1], axes[1] = axes[0], axes[0] = first;
+  };
+  drop_last(together.batch, 1);
+  for (AttentionMatrices* m : {&together.query, &together.key, &together.value, &together.result, &together.mask})
+    drop_last(m->batch, 0);
+  return together;
+}
+
 }  // namespace
 
 AttentionRows::AttentionRows(const AttentionShape& shape, int threads)
-    : s_(shape),
+    : s_(with_lines_together(shape, threads)),
       threads_(threads),
-      has_few_(shape.rows <= kFewLines && shape.key.element == 1),
-      vectors_(choose_vectors(shape, threads)) {
+      has_few_(s_.rows <= kFewLines && s_.key.element == 1),
+      vectors_(choose_vectors(s_, threads)) {
   constexpr int64_t kScores = 32 * 1024;  // floats of a part
   constexpr int64_t kKeys = 256;          // of a part, which each of a few lines looks at
   const int64_t most = has_few_ ? kKeys : kScores / (vectors_ * kLanes);
