@@ -31,11 +31,13 @@ constexpr std::array<std::string_view, 4> kHeaders = {"gopt kernel times 1", "go
                                                       "gopt kernel times 3", "gopt kernel times 4"};
 constexpr std::string_view kMachine = "machine ", kPlans = "plans ", kSearch = "search ";
 
-void describe_buffer(const Plan& plan, BufferId id, std::string& text) {
-  const Buffer& b = plan.buffer(id);
+void describe_buffer(const Buffer& b, const Layout& layout, std::string& text) {
   text += " " + to_string(b.element) + "[";
   for (size_t k = 0; k < b.dims.size(); k++) text += (k ? "," : "") + std::to_string(b.dims[k]);
-  text += "]" + to_string(b.layout) + (b.place == BufferPlace::Weight ? "w" : "");
+  text += "]" + to_string(layout) + (b.place == BufferPlace::Weight ? "w" : "");
+}
+void describe_buffer(const Plan& plan, BufferId id, std::string& text) {
+  describe_buffer(plan.buffer(id), plan.buffer(id).layout, text);
 }
 
 // Inputs of a covered node: which earlier node of the kernel makes each, else which of the kernel's inputs it is.
@@ -75,7 +77,7 @@ std::optional<std::string> tile_of_lines(const Plan& plan, const Kernel& kernel)
   int64_t depth = 0, columns = 0;
   if (node.is(OpKind::Conv)) {
     const ConvolutionShape shape = convolution_shape(plan, kernel);
-    const bool is_of_lines = x.layout == Layout::channels_last() && y.layout == Layout::channels_last();
+    const bool is_of_lines = x.layout.is_channels_last() && y.layout.is_channels_last();
     if (shape.groups != 1 || !shape.is_pointwise() || !is_of_lines) return std::nullopt;
     depth = x.dims[1], columns = y.dims[1];
   } else if (node.is(OpKind::MatMul) && w.dims.size() == 2 && w.layout.is_transposed() && x.layout.is_plain()) {
@@ -89,19 +91,23 @@ std::optional<std::string> tile_of_lines(const Plan& plan, const Kernel& kernel)
   return text;
 }
 
-// The same for convolutions or products of the same operands in one way, whatever follows them: what a kernel does to
-// its results before it stores them takes a small part of its time. Empty for others.
+// The same for convolutions or products of the same operands in one way, whatever follows them, and whether or not these
+// and the results are parts of longer lines: what a kernel does to its results before it stores them takes a small part
+// of its time, and how far lines are apart none. Empty for others.
 std::string product_signature(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return "";
   if (const auto tile = tile_of_lines(plan, kernel)) return to_string(hash_bytes(*tile));
   const Node& node = *kernel.nodes.front();
   std::string text = way_of(plan, kernel) + " " + op_info(node.op).name + attributes_text(node);
+  const auto describe_packed = [&](BufferId id) {
+    describe_buffer(plan.buffer(id), plan.buffer(id).layout.with_line(0), text);
+  };
   for (size_t k = 0; k < 2; k++) {
     const auto at = std::ranges::find(kernel.inputs, node.inputs[k]);
     if (at == kernel.inputs.end()) return "";
-    describe_buffer(plan, kernel.input_buffers[static_cast<size_t>(at - kernel.inputs.begin())], text);
+    describe_packed(kernel.input_buffers[static_cast<size_t>(at - kernel.inputs.begin())]);
   }
-  for (const BufferId b : kernel.output_buffers) describe_buffer(plan, b, text);
+  for (const BufferId b : kernel.output_buffers) describe_packed(b);
   return to_string(hash_bytes(text));
 }
 

@@ -232,6 +232,28 @@ TEST(KernelCosts, AConvolutionOfOneTapTakesWhatTheProductDoes) {
   EXPECT_GT(time(convolution("input x : f32[1,128,9,9]\ninput w : f32[64,128,1,1]\ny = Conv(x, w)")), 12);
 }
 
+// What is stored where a concatenation wants it, in longer lines, takes what it takes in lines of its own.
+TEST(KernelCosts, PartsOfLinesTakeWhatWholeOnesDo) {
+  const std::string text =
+      "input x : f32[1,64,9,9]\ninput z : f32[1,64,9,9]\ninput w : f32[64,64,3,3]\n"
+      "a = Conv(x, w) {pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(z, w) {pads=[1,1,1,1]}\nd = Relu(c)\n"
+      "e = Concat(b, d) {axis=1}\nf = MaxPool(e) {kernel_shape=[2,2]}\noutput f = f";
+  const auto admitted =
+      admitted_kernels(graph_with_weights(text), {.kind = TargetKind::Cuda, .precision = Precision::Fp16});
+  std::vector<KernelSpec> whole, part;
+  for (const KernelSpec& spec : *admitted)
+    if (spec.kernel.implementation == "wgmma:64x64:1") {
+      const Layout& layout = spec.buffers[static_cast<uint32_t>(spec.kernel.output_buffers[0])].layout;
+      if (layout.is_channels_last()) (layout.line() == 0 ? whole : part).push_back(spec);
+    }
+  ASSERT_FALSE(whole.empty());
+  ASSERT_FALSE(part.empty());
+  KernelCache cache;
+  cache.put(kernel_signature(whole[0]), 7);
+  EXPECT_NE(kernel_signature(whole[0]), kernel_signature(part[0]));
+  EXPECT_NEAR(time_of(part[0], cache, {whole[0]}, 1), 7, 0.01);
+}
+
 // Two runs at once, each of which read the file before the other saved it.
 TEST(KernelCache, KeepsWhatAnotherRunHasSaved) {
   TestFolder folder;
