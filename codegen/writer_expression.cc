@@ -135,6 +135,24 @@ std::string arithmetic(const char* sign, Scalar type, const std::vector<std::str
   return "(int64_t)((uint64_t)" + a[0] + sign + "(uint64_t)" + a[1] + ")";
 }
 
+// Whether a sum is to be of a product as it is rounded, though one instruction might make both of exact ones: the
+// largest of a row is one of its numbers as they are rounded, and x * c less the largest, without that, is not zero
+// where it is that, but as far from it as the last digits of 1e30 are. Where a kernel looks for largest numbers no sum
+// is of others; elsewhere what is subtracted may be what another kernel has found.
+bool Writer::keeps_products_apart(const Expr& e, Scalar type) {
+  const auto is_power_of_two = [&](const Expr& factor) {
+    int exponent = 0;
+    return factor->kind == ExprKind::Constant && std::abs(std::frexp(fold(factor), &exponent)) == 0.5;
+  };
+  const auto is_rounded_product = [&](const Expr& x) {
+    if (x->kind == ExprKind::Divide) return !is_power_of_two(x->args[1]);  // perhaps by the reciprocal
+    return x->kind == ExprKind::Multiply && std::ranges::none_of(x->args, is_power_of_two);
+  };
+  const bool is_real = type == Scalar::Float || type == Scalar::Double;
+  return is_real && std::ranges::any_of(e->args, is_rounded_product) &&
+         (e->kind == ExprKind::Subtract || finds_extremes(body_.value));
+}
+
 // Of integers of 64 bits without a sign, where that makes a difference; else empty.
 std::string Writer::unsigned_operation(const Expr& e, const std::vector<std::string>& a) const {
   const auto has_no_sign = [&](const Expr& argument) { return is_unsigned(argument, body_.inputs); };
@@ -161,8 +179,12 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
   const bool is_zero_below_normal = takes_short_functions && body_.output == ElementType::Float16;
   const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
   switch (e->kind) {
-    case ExprKind::Add: return arithmetic(" + ", type, a);
-    case ExprKind::Subtract: return arithmetic(" - ", type, a);
+    case ExprKind::Add:
+      if (keeps_products_apart(e, type)) return "gopt_sum<" + type_name(type) + ">(" + a[0] + ", " + a[1] + ")";
+      return arithmetic(" + ", type, a);
+    case ExprKind::Subtract:
+      if (keeps_products_apart(e, type)) return "gopt_difference<" + type_name(type) + ">(" + a[0] + ", " + a[1] + ")";
+      return arithmetic(" - ", type, a);
     case ExprKind::Multiply: return arithmetic(" * ", type, a);
     case ExprKind::Divide:
       if (integer) return "gopt_divide(" + a[0] + ", " + a[1] + ")";

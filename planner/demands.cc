@@ -31,12 +31,12 @@ class SizeDemandFinder {
     return std::move(demands_);
   }
 
-  // Of library kernels, which make sums of something.
+  // Of library kernels, which make sums of something; attention to no keys is zero.
   std::vector<SizeDemand> of_kernels(const Plan& plan) {
     for (const Kernel& kernel : plan.kernels) {
       if (kernel.kind == KernelKind::Generated || kernel.kind == KernelKind::Reorder ||
           kernel.kind == KernelKind::External || kernel.kind == KernelKind::Recurrence ||
-          kernel.kind == KernelKind::RowFunction)
+          kernel.kind == KernelKind::RowFunction || kernel.kind == KernelKind::Attention)
         continue;
       const Cond has_none = none_of(shape_of(plan.buffer(kernel.output_buffers[0])));
       for (const BufferId input : kernel.input_buffers)

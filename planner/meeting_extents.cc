@@ -1,6 +1,7 @@
 #include "meeting_extents.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "cover.h"
@@ -41,9 +42,10 @@ std::optional<std::pair<AtomId, Index>> solved(const Index& difference, const st
 
 }  // namespace
 
-std::optional<std::pair<Index, Index>> undecided_extents(const Node& node) {
+std::vector<std::pair<Index, Index>> undecided_extents(const Node& node) {
+  std::vector<std::pair<Index, Index>> found;
   const auto own = axes_of_own(node);
-  if (!own) return std::nullopt;
+  if (!own) return found;
   for (size_t a = 0; a < node.inputs.size(); a++)
     for (size_t b = a + 1; b < node.inputs.size(); b++) {
       if (!node.inputs[a] || !node.inputs[b]) continue;
@@ -52,10 +54,10 @@ std::optional<std::pair<Index, Index>> undecided_extents(const Node& node) {
       for (size_t k = 1 + *own; k <= std::min(left->size(), right->size()); k++) {
         const Index &one = (*left)[left->size() - k], &other = (*right)[right->size() - k];
         if (one != other && one != Index(1) && other != Index(1) && !(one.is_constant() && other.is_constant()))
-          return std::pair(one, other);
+          found.emplace_back(one, other);
       }
     }
-  return std::nullopt;
+  return found;
 }
 
 }  // namespace gopt::planner
@@ -70,18 +72,17 @@ std::vector<MeetingExtents> meeting_extents(const Graph& graph) {
         symbols.push_back(*symbol);
   std::vector<MeetingExtents> found;
   Substitution known;
-  for (const NodePtr& node : graph.nodes()) {
-    const auto meeting = planner::undecided_extents(*node);
-    if (!meeting) continue;
-    const Index one = substitute(meeting->first, known), other = substitute(meeting->second, known);
-    const auto solution = planner::solved(one - other, symbols);
-    if (!solution) continue;
-    const auto& [symbol, value] = *solution;
-    for (MeetingExtents& before : found) before.value = substitute(before.value, {{symbol, value}});
-    found.push_back({symbol, value, planner::describe(*node)});
-    known.clear();
-    for (const MeetingExtents& all : found) known.emplace(all.symbol, all.value);
-  }
+  for (const NodePtr& node : graph.nodes())
+    for (const auto& meeting : planner::undecided_extents(*node)) {
+      const Index one = substitute(meeting.first, known), other = substitute(meeting.second, known);
+      const auto solution = planner::solved(one - other, symbols);
+      if (!solution) continue;
+      const auto& [symbol, value] = *solution;
+      for (MeetingExtents& before : found) before.value = substitute(before.value, {{symbol, value}});
+      found.push_back({symbol, value, planner::describe(*node)});
+      known.clear();
+      for (const MeetingExtents& all : found) known.emplace(all.symbol, all.value);
+    }
   return found;
 }
 

@@ -51,9 +51,9 @@ Environment assumed_sizes(const Graph& graph) {
 // Of extents that meet and may or may not be equal. Empty: there are none.
 std::string why_undecided(const Node& node) {
   const auto meeting = undecided_extents(node);
-  return meeting ? ": " + to_string(meeting->first) + " and " + to_string(meeting->second) +
-                       " may be equal, or one of them 1"
-                 : "";
+  return meeting.empty() ? ""
+                         : ": " + to_string(meeting[0].first) + " and " + to_string(meeting[0].second) +
+                               " may be equal, or one of them 1";
 }
 
 class Describer {

@@ -29,7 +29,9 @@ class EqualExtents {
     if (count_without_code(model_.graph) > 0 && take(alike(model_.graph))) take_meeting();
     for (const MeetingExtents& own : taken_)
       model_.warnings.push_back(to_string(Index::from_atom(own.symbol)) + " is taken to be " + to_string(own.value) +
-                                own.where + ": the code does not run where it is another");
+                                own.where +
+                                ": code for any size does not run where it is another; --specialize or --shape name "
+                                "such sizes");
     return std::move(model_);
   }
 

@@ -259,7 +259,7 @@ AttentionRows::AttentionRows(const AttentionShape& shape, int threads)
   constexpr int64_t kScores = 32 * 1024;  // floats of a part
   constexpr int64_t kKeys = 256;          // of a part, which each of a few lines looks at
   const int64_t most = has_few_ ? kKeys : kScores / (vectors_ * kLanes);
-  part_ = ceil_div(s_.keys, ceil_div(s_.keys, most));
+  part_ = s_.keys == 0 ? 0 : ceil_div(s_.keys, ceil_div(s_.keys, most));
 }
 
 // Lines of the query, a part of the scores and of its mask, and sums.
@@ -370,6 +370,12 @@ void AttentionRows::run(const float* query, const float* key, const float* value
       return m.offset + place[0] * m.batch[0] + place[1] * m.batch[1] + place[2] * m.batch[2];
     };
     const int64_t rows = std::min(width, s_.rows - first_row);
+    if (s_.keys == 0) {  // a sum of nothing
+      float* const lines = result + at(s_.result) + first_row * s_.result.line;
+      for (int64_t row = 0; row < rows; row++)
+        std::fill_n(lines + row * s_.result.line, s_.value_depth, 0.0f);
+      return;
+    }
     const Operands from{query + at(s_.query), key + at(s_.key), value + at(s_.value),
                         mask ? mask + at(s_.mask) : nullptr, result + at(s_.result)};
     float* const own = static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread();

@@ -30,6 +30,30 @@ __device__ inline float gopt_min(float a, float b) {
 }
 #endif
 
+// Of products as they are rounded: no instruction makes both.
+template <class T>
+__device__ inline T gopt_sum(T a, T b) {
+#ifdef __CUDACC__
+  if constexpr (sizeof(T) == 4)
+    return __fadd_rn(a, b);
+  else
+    return __dadd_rn(a, b);
+#else
+  return a + b;
+#endif
+}
+template <class T>
+__device__ inline T gopt_difference(T a, T b) {
+#ifdef __CUDACC__
+  if constexpr (sizeof(T) == 4)
+    return __fsub_rn(a, b);
+  else
+    return __dsub_rn(a, b);
+#else
+  return a - b;
+#endif
+}
+
 // By one instruction, to two units in the last place; what is below the normal numbers is zero.
 __device__ inline float gopt_short_exp2(float x) {
 #ifdef __CUDACC__
