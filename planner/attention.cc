@@ -51,7 +51,7 @@ class AttentionFinder {
   }
 
   std::optional<AttentionCover> run() {
-    if (!find_core() || !find_mask()) return std::nullopt;
+    if (!find_core() || !find_masks()) return std::nullopt;
     const Value operands[] = {scores_->inputs[0], scores_->inputs[1], cover_.node(product_).inputs[1]};
     for (const Value& operand : operands)
       if (shape_of(operand).size() < 2) return std::nullopt;
@@ -124,8 +124,8 @@ class AttentionFinder {
       if (const auto factor = scalar_factor(node)) {
         scale_ *= factor->by;
         value = node.inputs[factor->operand];
-      } else if (node.is(OpKind::Add) && !masked_ && scale_ == 1) {
-        masked_ = cover_.graph.nodes()[*id];
+      } else if (node.is(OpKind::Add) && sums_.size() < most_masks() && scale_ == 1) {
+        sums_.push_back(cover_.graph.nodes()[*id]);
         value = node.inputs[mask_position(node) ^ 1U];
       } else {
         return false;
@@ -134,22 +134,33 @@ class AttentionFinder {
     return false;
   }
 
-  // Which operand of a sum is the mask: the scores come from a product.
+  // Of a mask and a bias, as relative positions have it, kernels for a CPU know.
+  size_t most_masks() const { return is_on_cpu() ? 2 : 1; }
+
+  // Which operand of a sum is the mask: the scores come from a product, or from a sum with another one.
   size_t mask_position(const Node& sum) const {
     for (const size_t k : {size_t{0}, size_t{1}}) {
       const auto id = own_maker(sum.inputs[k]);
-      if (!id || shape_of(sum.inputs[k]) != shape_of(Value{masked_, 0})) continue;
-      if (cover_.node(*id).is(OpKind::MatMul) || scalar_factor(cover_.node(*id))) return k ^ 1U;
+      if (!id || shape_of(sum.inputs[k]) != shape_of(Value{sums_.back(), 0})) continue;
+      const Node& maker = cover_.node(*id);
+      const bool is_sum = maker.is(OpKind::Add) && std::ranges::any_of(maker.inputs, [&](const Value& input) {
+                            const auto of = own_maker(input);
+                            return of && (cover_.node(*of).is(OpKind::MatMul) || scalar_factor(cover_.node(*of)));
+                          });
+      if (maker.is(OpKind::MatMul) || scalar_factor(maker) || is_sum) return k ^ 1U;
     }
     return 1;
   }
 
-  bool find_mask() {
-    if (!masked_) return true;
-    mask_ = masked_->inputs[mask_position(*masked_)];
-    const ElementType type = value_of(mask_).element;
-    return shape_of(Value{masked_, 0}) == shape_of(Value{scores_, 0}) &&
-           (type == ElementType::Float32 || (is_half(type) && !is_on_cpu()));
+  bool find_masks() {
+    for (const NodePtr& sum : sums_) {
+      const Value mask = sum->inputs[mask_position(*sum)];
+      const ElementType type = value_of(mask).element;
+      if (shape_of(Value{sum, 0}) != shape_of(Value{scores_, 0})) return false;
+      if (type != ElementType::Float32 && (is_on_cpu() || !is_half(type))) return false;
+      masks_.push_back(mask);
+    }
+    return true;
   }
 
   // ---- operands ----
@@ -246,7 +257,7 @@ class AttentionFinder {
   // How many nodes of a path, of those that are left out, only what is covered uses, and nothing that is read.
   size_t free_depth(const Value (&operands)[3], size_t k) const {
     std::set<uint32_t> covered(core_.begin(), core_.end()), read;
-    if (mask_) read.insert(id_of(mask_));
+    for (const Value& mask : masks_) read.insert(id_of(mask));
     for (size_t other = 0; other < 3; other++) {
       for (size_t n = 0; n < depths_[other]; n++) covered.insert(id_of(paths_[other][n]));
       read.insert(id_of(source_value(operands[other], paths_[other], depths_[other])));
@@ -293,10 +304,12 @@ class AttentionFinder {
     }
     steps.push_back(find_result(found, made));
     std::vector<StridedMatrices*> matrices{&a.query, &a.key, &a.value, &a.result};
-    if (masked_) {
-      found.mask = mask_;
-      steps.push_back(factored_steps(shape_of(mask_)));
-      matrices.push_back(&a.mask.emplace());
+    Value* const added[] = {&found.mask, &found.bias};
+    std::optional<StridedMatrices>* const lie[] = {&a.mask, &a.bias};
+    for (size_t k = 0; k < masks_.size(); k++) {
+      *added[k] = masks_[k];
+      steps.push_back(factored_steps(shape_of(masks_[k])));
+      matrices.push_back(&lie[k]->emplace());
     }
     if (!set_batch(batch, steps, matrices, a)) return std::nullopt;
     for (size_t k = 0; k < matrices.size(); k++) set_lines(steps[k], k == 1, *matrices[k]);
@@ -403,7 +416,8 @@ class AttentionFinder {
   // Axes along which all operands go on where the next axis ends are one.
   static void merge_batch(Attention& a) {
     std::vector<StridedMatrices*> all{&a.query, &a.key, &a.value, &a.result};
-    if (a.mask) all.push_back(&*a.mask);
+    for (std::optional<StridedMatrices>* added : {&a.mask, &a.bias})
+      if (*added) all.push_back(&**added);
     for (size_t axis = a.batch.size(); axis-- > 0;) {
       const bool is_inner = axis + 1 < a.batch.size();
       const bool merges = is_inner && std::ranges::all_of(all, [&](const StridedMatrices* m) {
@@ -426,8 +440,9 @@ class AttentionFinder {
   Cover& cover_;
   uint32_t product_;
   std::vector<uint32_t> core_;
-  NodePtr scores_, masked_;
-  Value mask_;
+  NodePtr scores_;
+  std::vector<NodePtr> sums_;  // with a mask and a bias, from the softmax back
+  std::vector<Value> masks_;   // what they add
   double scale_ = 1;
   bool nan_is_zero_ = false;
   std::vector<Value> paths_[3];  // of query, key and value: what moves them, one after another

@@ -31,14 +31,20 @@ class SizeDemandFinder {
     return std::move(demands_);
   }
 
-  // Of library kernels, which make sums of something; attention to no keys is zero.
+  // Of library kernels, which make sums of something; attention of floats to no keys is zero.
   std::vector<SizeDemand> of_kernels(const Plan& plan) {
     for (const Kernel& kernel : plan.kernels) {
       if (kernel.kind == KernelKind::Generated || kernel.kind == KernelKind::Reorder ||
           kernel.kind == KernelKind::External || kernel.kind == KernelKind::Recurrence ||
-          kernel.kind == KernelKind::RowFunction || kernel.kind == KernelKind::Attention)
+          kernel.kind == KernelKind::RowFunction)
         continue;
       const Cond has_none = none_of(shape_of(plan.buffer(kernel.output_buffers[0])));
+      if (kernel.kind == KernelKind::Attention) {
+        if (is_half(plan.buffer(kernel.input_buffers[0]).element))
+          add(at_least(kernel.attention->keys, Index(1)) || has_none, *kernel.nodes[0],
+              "its code is for keys, of which there are " + to_string(kernel.attention->keys));
+        continue;
+      }
       for (const BufferId input : kernel.input_buffers)
         for (const Index& extent : shape_of(plan.buffer(input)))
           add(at_least(extent, Index(1)) || has_none, *kernel.nodes[0],

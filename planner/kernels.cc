@@ -337,11 +337,11 @@ class KernelBuilder {
       k.inputs.push_back(operand);
       k.input_buffers.push_back(buffer_in(operand, Layout(), types.operands));
     }
-    if (own.mask) {
-      k.inputs.push_back(own.mask);
-      const bool is_on_cpu = cover_.options.target.kind == TargetKind::Cpu;
-      k.input_buffers.push_back(
-          buffer_in(own.mask, Layout(), is_on_cpu ? ElementType::Float32 : cover_.of(own.mask).stored));
+    const bool is_on_cpu = cover_.options.target.kind == TargetKind::Cpu;
+    for (const Value& added : {own.mask, own.bias}) {
+      if (!added) continue;
+      k.inputs.push_back(added);
+      k.input_buffers.push_back(buffer_in(added, Layout(), is_on_cpu ? ElementType::Float32 : cover_.of(added).stored));
     }
     k.outputs = {own.result};
     k.output_buffers = {buffer_of(own.result)};

@@ -151,12 +151,13 @@ class CallPrinter {
     shape += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
              matrices_text("result", a.result);
     if (a.mask) shape += matrices_text("mask", *a.mask) + "  d.has_mask = true;\n";
+    if (a.bias) shape += matrices_text("bias", *a.bias) + "  d.has_bias = true;\n";
     const std::vector<BufferId>& in = kernel_.input_buffers;
     const BufferId out = kernel_.output_buffers[0];
-    const std::string mask = a.mask ? fixed(in[3]) : "nullptr";
+    const std::string mask = a.mask ? fixed(in[3]) : "nullptr", bias = a.bias ? fixed(in[4]) : "nullptr";
     LibraryCall call;
     call.create = shape + "  library.add(d, " + fixed(in[0]) + ", " + fixed(in[1]) + ", " + fixed(in[2]) + ", " + mask +
-                  ", " + fixed(out) + ");\n}\n";
+                  ", " + bias + ", " + fixed(out) + ");\n}\n";
     call.run = bind_text();
     for (size_t post = 0; 2 + post < in.size(); post++)
       if (moves(in[2 + post]))

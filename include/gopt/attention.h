@@ -20,14 +20,14 @@ struct StridedMatrices {
 };
 
 // A line of `query` and `key` has `depth` elements, one of `value` and `result` `value_depth`. There are `rows` lines
-// of query and result, `keys` of key and value. A line of the mask has an element for each key.
+// of query and result, `keys` of key and value. A line of the mask, and of the bias, has an element for each key.
 struct Attention {
   std::vector<Index> batch;  // how many matrices along each axis: at most three
   Index rows = 0, keys = 0;
   int64_t depth = 0, value_depth = 0;
   double scale = 1;
   StridedMatrices query, key, value, result;
-  std::optional<StridedMatrices> mask;
+  std::optional<StridedMatrices> mask, bias;  // are both added to the scores; a bias only beside a mask
   bool nan_is_zero = false;  // a line whose scores have no softmax (all of them masked, or one not a number) is zero
 };
 

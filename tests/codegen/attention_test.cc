@@ -321,6 +321,21 @@ std::vector<BatchCase> cases_on_cpu() {
       "input q : f32[2,40,16]\ninput k : f32[2,16,21]\ninput v : f32[2,21,24]\ninput n : f32[21,40]\n"
       "m = Transpose(n) {perm=[1,0]}\na = MatMul(q, k)\nb = Add(a, m)\nc = Softmax(b) {axis=-1}\nd = MatMul(c, v)\n"
       "e = Transpose(d) {perm=[1,0,2]}\noutput y = e");
+  // A mask and a bias, either for a key, a line or both, and in either order.
+  const std::string two =
+      "a = MatMul(q, k)\nb0 = Add(a, n)\nb = Add(m, b0)\nc = Softmax(b) {axis=-1}\n"
+      "d = MatMul(c, v)\noutput y = d";
+  for (const auto& [m, n] : {std::pair("[2,1,1,40]", "[1,3,ROWS,40]"), std::pair("[2,1,ROWS,40]", "[3,1,1]"),
+                             std::pair("[3,ROWS,1]", "[2,1,1,40]"), std::pair("[40]", "[1,3,ROWS,40]")})
+    for (const char* rows : {"50", "4", "1"}) {
+      std::string text =
+          "input q : f32[2,3,ROWS,24]\ninput p : f32[2,3,40,24]\nk = Transpose(p) {perm=[0,1,3,2]}\n"
+          "input v : f32[2,3,40,30]\ninput m : f32" +
+          std::string(m) + "\ninput n : f32" + n + "\n" + two;
+      for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
+      cases.push_back(make_case("two" + std::to_string(seed + 1), text, seed + 1));
+      seed++;
+    }
   // A decoder's few lines: of depths that no vector divides, heads side by side, and keys that heads share.
   add("few", ("input q : f32[3,2,5]\ninput p : f32[3,9,5]\ninput v : f32[3,9,3]\ninput m : f32[3,2,1]\n"
               "k = Transpose(p) {perm=[0,2,1]}\n" +
@@ -362,7 +377,9 @@ TEST(AttentionOnCpu, AgreesWithTheInterpreter) {
   for (const BatchCase& c : cases) {
     const auto plan = make_plan(c.graph, {.kind = TargetKind::Cpu}, costs);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_NE(attention_of(*plan), nullptr) << c.name;
+    const Kernel* const kernel = attention_of(*plan);
+    ASSERT_NE(kernel, nullptr) << c.name;
+    EXPECT_EQ(kernel->attention->bias.has_value(), c.name.starts_with("two")) << c.name;
   }
   for (const int threads : {1, 3})
     for (const std::string& line : run_batch(cases, costs, "attention", {.kind = TargetKind::Cpu, .threads = threads}))

@@ -100,6 +100,7 @@ const char* const kDecoder = R"(  input q : f32[n,m,192]
   input new : f32[n,m,64]
   input past : f32[n,2,p,32]
   input mask : f32[n,1,m,m+p]
+  input bias : f32[6,1,m+p]
   constant c = f32[] {0.25}
   h = Reshape(q) {shape=[n,m,6,32]}
   qh = Transpose(h) {perm=[0,2,1,3]}
@@ -112,7 +113,8 @@ const char* const kDecoder = R"(  input q : f32[n,m,192]
   t = Transpose(k) {perm=[0,1,3,2]}
   s = MatMul(qh, t)
   d = Mul(s, c)
-  a = Add(d, mask)
+  f = Add(d, bias)
+  a = Add(f, mask)
   w = Softmax(a) {axis=-1}
   o = MatMul(w, k)
   b = Transpose(o) {perm=[0,2,1,3]}

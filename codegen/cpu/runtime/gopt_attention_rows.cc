@@ -169,6 +169,14 @@ void add_weighted(const float* weights, const Lines& values, float* sums) {
   for (; first < values.width; first += kLanes) add_weighted<1>(weights, values, first, sums);
 }
 
+// Of each lane a row's elements, or an element for all of them; what is there is added to.
+void add_to_lanes(const float* from, const AttentionMatrices& m, int64_t rows, int64_t keys, int64_t width, float* to) {
+  for (int64_t k = 0; k < keys; k++) {
+    const float* const own = from + k * m.element;
+    for (int64_t r = 0; r < rows; r++) to[k * width + r] += own[r * m.line];
+  }
+}
+
 // Scores times the scale, with the mask.
 void scale_line(float* scores, int64_t keys, float scale, const float* mask, int64_t step) {
   if (step == 0) {
@@ -236,15 +244,18 @@ AttentionShape with_lines_together(const AttentionShape& s, int threads) {
   const int64_t lines = s.batch[2];
   const bool is_worth =
       s.rows == 1 && lines > 1 && (lines <= kFewLines || 4 * lines >= 3 * kLanes) && s.batch[0] * s.batch[1] >= threads;
-  if (!is_worth || !is_shared(s.key) || !is_shared(s.value) || (s.has_mask && !is_shared(s.mask))) return s;
+  if (!is_worth || !is_shared(s.key) || !is_shared(s.value)) return s;
+  if ((s.has_mask && !is_shared(s.mask)) || (s.has_bias && !is_shared(s.bias))) return s;
   AttentionShape together = s;
   together.rows = lines;
-  together.query.line = s.query.batch[2], together.result.line = s.result.batch[2], together.mask.line = 0;
+  together.query.line = s.query.batch[2], together.result.line = s.result.batch[2], together.mask.line = 0,
+  together.bias.line = 0;
   const auto drop_last = [](int64_t(&axes)[3], int64_t first) {
     axes[2] = axes[1], axes[1] = axes[0], axes[0] = first;
   };
   drop_last(together.batch, 1);
-  for (AttentionMatrices* m : {&together.query, &together.key, &together.value, &together.result, &together.mask})
+  for (AttentionMatrices* m :
+       {&together.query, &together.key, &together.value, &together.result, &together.mask, &together.bias})
     drop_last(m->batch, 0);
   return together;
 }
@@ -278,7 +289,7 @@ void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t row
   Softmax<vectors> lines;
   std::fill(std::begin(lines.largest), std::end(lines.largest), -kInfinity);
   std::fill(std::begin(lines.sum), std::end(lines.sum), 0.0f);
-  const bool has_row_masks = from.mask && s_.mask.line != 0;
+  const bool has_row_masks = (from.mask && s_.mask.line != 0) || from.bias;
   static constexpr float kNone = 0;
   if (has_row_masks && rows < kWidth) std::fill(masks, masks + part_ * kWidth, 0.0f);
   for (int64_t key = 0; key < s_.keys; key += part_) {
@@ -289,12 +300,14 @@ void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t row
     std::copy(std::begin(lines.largest), std::end(lines.largest), before);
     if (has_row_masks) {
       const float* own = from.mask + first_row * s_.mask.line + key * s_.mask.element;
-      if (s_.mask.element == 1) {
+      if (s_.mask.element == 1 && s_.mask.line != 0) {
         transpose(own, s_.mask.line, masks, kWidth, rows, keys);
       } else {
         for (int64_t k = 0; k < keys; k++)
           for (int64_t r = 0; r < rows; r++) masks[k * kWidth + r] = own[r * s_.mask.line + k * s_.mask.element];
       }
+      if (from.bias)
+        add_to_lanes(from.bias + first_row * s_.bias.line + key * s_.bias.element, s_.bias, rows, keys, kWidth, masks);
       scale_scores<vectors, true>(scores, keys, s_.scale, masks, kWidth, lines.largest);
     } else {
       scale_scores<vectors, false>(scores, keys, s_.scale, from.mask ? from.mask + key * s_.mask.element : &kNone,
@@ -334,6 +347,8 @@ void AttentionRows::compute_few(const Operands& from, float* scratch) const {
                         scores);
       const float* mask = from.mask ? from.mask + row * s_.mask.line + key * s_.mask.element : &kNone;
       scale_line(scores, keys, s_.scale, mask, from.mask ? s_.mask.element : 0);
+      if (from.bias)
+        scale_line(scores, keys, 1, from.bias + row * s_.bias.line + key * s_.bias.element, s_.bias.element);
       const float factor = lines[row].take_exponentials(scores, keys);
       float* const own = sums + row * width;
       if (key > 0)
@@ -358,8 +373,8 @@ void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row
   }
 }
 
-void AttentionRows::run(const float* query, const float* key, const float* value, const float* mask, float* result,
-                        void* scratch) const {
+void AttentionRows::run(const float* query, const float* key, const float* value, const float* mask, const float* bias,
+                        float* result, void* scratch) const {
   const int64_t width = has_few_ ? s_.rows : vectors_ * kLanes, blocks = ceil_div(s_.rows, width),
                 all = count_of(s_) * blocks;
   share_each(all, threads_, [&](int64_t task, int slot) {
@@ -372,12 +387,15 @@ void AttentionRows::run(const float* query, const float* key, const float* value
     const int64_t rows = std::min(width, s_.rows - first_row);
     if (s_.keys == 0) {  // a sum of nothing
       float* const lines = result + at(s_.result) + first_row * s_.result.line;
-      for (int64_t row = 0; row < rows; row++)
-        std::fill_n(lines + row * s_.result.line, s_.value_depth, 0.0f);
+      for (int64_t row = 0; row < rows; row++) std::fill_n(lines + row * s_.result.line, s_.value_depth, 0.0f);
       return;
     }
-    const Operands from{query + at(s_.query), key + at(s_.key), value + at(s_.value),
-                        mask ? mask + at(s_.mask) : nullptr, result + at(s_.result)};
+    const Operands from{query + at(s_.query),
+                        key + at(s_.key),
+                        value + at(s_.value),
+                        mask ? mask + at(s_.mask) : nullptr,
+                        bias ? bias + at(s_.bias) : nullptr,
+                        result + at(s_.result)};
     float* const own = static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread();
     if (has_few_) return compute_few(from, own);
     compute(static_cast<int>(ceil_div(rows, kLanes)), from, first_row, rows, own);

@@ -150,12 +150,16 @@ void Library::run(size_t primitive) {
     call.unfolded.run(data(call.src), data(call.weights), data(call.bias), data(call.dst), data(call.scratch));
   }
   if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
-  const auto run_attention = [&](const auto& call) {
+  if (p.attention) {
+    const auto& call = *p.attention;
+    call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.bias),
+                       data(call.result), data(call.scratch));
+  }
+  if (p.attention_tiles) {
+    const auto& call = *p.attention_tiles;
     call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.result),
                        data(call.scratch));
-  };
-  if (p.attention) run_attention(*p.attention);
-  if (p.attention_tiles) run_attention(*p.attention_tiles);
+  }
   if (p.integers) run_integers(*p.integers, p.posts.empty() ? nullptr : p.posts[0].second.get_data_handle());
   for (const Step& step : p.after) s.execute(step);
 }

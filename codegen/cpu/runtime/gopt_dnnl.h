@@ -146,9 +146,9 @@ class Library {
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
   void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
-  // Value and mask (of one that has any) are bound as posts 0 and 1.
+  // Value, mask and bias (of one that has any) are bound as posts 0, 1 and 2.
   void add(const AttentionShape& attention, const void* query, const void* key, const void* value, const void* mask,
-           void* result);
+           const void* bias, void* result);
   // Scales and zero points of weights, and biases (null: none), are there when the primitive is added.
   void add(const IntegerCall& call, const void* src, const void* weights, const void* scales, const void* zeros,
            const void* bias, void* dst);

@@ -176,7 +176,7 @@ void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* 
 }
 
 void Library::add(const AttentionShape& a, const void* query, const void* key, const void* value, const void* mask,
-                  void* result) {
+                  const void* bias, void* result) {
   State& s = *state_;
   const double matrices = static_cast<double>(a.batch[0] * a.batch[1] * a.batch[2]);
   const auto depths = static_cast<double>(a.depth + a.value_depth), rows = static_cast<double>(a.rows),
@@ -194,17 +194,21 @@ void Library::add(const AttentionShape& a, const void* query, const void* key, c
       own.mask = s.at(address, mask);
       p.posts.emplace_back(1, own.mask);
     }
+    if (a.has_bias) {
+      own.bias = s.at(address, bias);
+      p.posts.emplace_back(2, own.bias);
+    }
     own.result = s.view(p.dst, address, result);
     own.scratch = s.temporary(p, State::floats(scratch_floats));
   };
   const bool is_of_floats = a.operands == Element::Float && a.result_element == Element::Float;
   const bool is_of_some = a.keys > 0;  // loops make zeros of none
   if (a.tile_terms > 0 && (has_amx() || !is_of_floats) && (is_of_some || !is_of_floats)) {
-    AttentionCall<AttentionTiles> own{AttentionTiles(a, threads, TileUnit::Amx, has_amx()), {}, {}, {}, {}, {}, {}};
+    AttentionCall<AttentionTiles> own{AttentionTiles(a, threads, TileUnit::Amx, has_amx()), {}, {}, {}, {}, {}, {}, {}};
     bind(own, own.attention.scratch_bytes() / sizeof(float) + 1);
     p.attention_tiles = std::make_unique<AttentionCall<AttentionTiles>>(std::move(own));
   } else {
-    AttentionCall<AttentionRows> own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}};
+    AttentionCall<AttentionRows> own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}, {}};
     bind(own, own.attention.scratch_floats());
     p.attention = std::make_unique<AttentionCall<AttentionRows>>(std::move(own));
   }
