@@ -136,11 +136,6 @@ bool Writer::reads(const Expr& e) {
 bool Writer::has_reduction(const Expr& e) {
   return any_node(e, reductions_, kept_, [](const Expr& x) { return x->kind == ExprKind::Reduce; });
 }
-bool Writer::finds_extremes(const Expr& e) {
-  return any_node(e, extremes_, kept_, [](const Expr& x) {
-    return x->kind == ExprKind::Reduce && (x->reduce == ReduceKind::Max || x->reduce == ReduceKind::Min);
-  });
-}
 bool Writer::is_expensive(const Expr& e) {
   return any_node(e, expensive_, kept_, [](const Expr& x) {
     return x->kind == ExprKind::Call || x->kind == ExprKind::Divide || x->kind == ExprKind::Reduce;

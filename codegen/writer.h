@@ -108,7 +108,7 @@ class Writer {
   const std::set<AtomId>& free_symbols(const Expr& e);
   bool reads(const Expr& e);
   bool has_reduction(const Expr& e);
-  bool finds_extremes(const Expr& e);  // whether some part of it is the largest or the least of several
+  bool is_rounded_product(const Expr& e);
   bool keeps_products_apart(const Expr& e, Scalar type);
   bool is_expensive(const Expr& e);
   bool binds_any(const Scope& scope, const std::set<AtomId>& symbols) const;
@@ -139,7 +139,7 @@ class Writer {
   int counter_ = 0;
   std::unordered_map<const Expr::Node*, std::set<AtomId>> free_;
   std::unordered_map<const Expr::Node*, std::optional<Scalar>> types_;
-  std::unordered_map<const Expr::Node*, bool> reads_, reductions_, extremes_, expensive_;
+  std::unordered_map<const Expr::Node*, bool> reads_, reductions_, expensive_;
   std::unordered_map<const Expr::Node*, Constants> constants_;
   std::vector<Expr> kept_;  // keeps the keys above alive
 };

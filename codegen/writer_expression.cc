@@ -135,22 +135,34 @@ std::string arithmetic(const char* sign, Scalar type, const std::vector<std::str
   return "(int64_t)((uint64_t)" + a[0] + sign + "(uint64_t)" + a[1] + ")";
 }
 
-// Whether a sum is to be of a product as it is rounded, though one instruction might make both of exact ones: the
-// largest of a row is one of its numbers as they are rounded, and x * c less the largest, without that, is not zero
-// where it is that, but as far from it as the last digits of 1e30 are. Where a kernel looks for largest numbers no sum
-// is of others; elsewhere what is subtracted may be what another kernel has found.
-bool Writer::keeps_products_apart(const Expr& e, Scalar type) {
+// Whether it is a product that was rounded, or one of several that are chosen among.
+bool Writer::is_rounded_product(const Expr& e) {
   const auto is_power_of_two = [&](const Expr& factor) {
     int exponent = 0;
     return factor->kind == ExprKind::Constant && std::abs(std::frexp(fold(factor), &exponent)) == 0.5;
   };
-  const auto is_rounded_product = [&](const Expr& x) {
-    if (x->kind == ExprKind::Divide) return !is_power_of_two(x->args[1]);  // perhaps by the reciprocal
-    return x->kind == ExprKind::Multiply && std::ranges::none_of(x->args, is_power_of_two);
+  const auto is_one_of = [&](size_t first) {
+    return std::any_of(e->args.begin() + static_cast<std::ptrdiff_t>(first), e->args.end(),
+                       [&](const Expr& a) { return is_rounded_product(a); });
   };
+  switch (e->kind) {
+    case ExprKind::Multiply: return std::ranges::none_of(e->args, is_power_of_two) || is_one_of(0);
+    case ExprKind::Divide: return !is_power_of_two(e->args[1]) || is_one_of(0);  // perhaps by the reciprocal
+    case ExprKind::Choose: return is_one_of(1);
+    case ExprKind::Select:
+    case ExprKind::Maximum:
+    case ExprKind::Minimum: return is_one_of(0);
+    default: return false;
+  }
+}
+
+// Whether a sum or difference is to be of products as they are rounded, though one instruction might make both of exact
+// ones. What is computed again, in another loop or kernel, has to be the same number: the largest of a row is one of
+// its numbers, and x * c less the largest, without being rounded, is not zero where it is that, but as far from it as
+// the last digits of 1e30 are.
+bool Writer::keeps_products_apart(const Expr& e, Scalar type) {
   const bool is_real = type == Scalar::Float || type == Scalar::Double;
-  return is_real && std::ranges::any_of(e->args, is_rounded_product) &&
-         (e->kind == ExprKind::Subtract || finds_extremes(body_.value));
+  return is_real && std::ranges::any_of(e->args, [&](const Expr& a) { return is_rounded_product(a); });
 }
 
 // Of integers of 64 bits without a sign, where that makes a difference; else empty.

@@ -328,7 +328,10 @@ class AttentionFinder {
   static bool is_of_numbers(const Attention& a) {
     Shape all = a.batch;
     all.insert(all.end(), {a.rows, a.keys});
-    for (const StridedMatrices* m : {&a.query, &a.key, &a.value, &a.result}) {
+    std::vector<const StridedMatrices*> matrices{&a.query, &a.key, &a.value, &a.result};
+    for (const std::optional<StridedMatrices>* added : {&a.mask, &a.bias})
+      if (*added) matrices.push_back(&**added);
+    for (const StridedMatrices* m : matrices) {
       all.insert(all.end(), {m->offset, m->line, m->element});
       all.insert(all.end(), m->batch.begin(), m->batch.end());
     }

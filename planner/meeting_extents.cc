@@ -34,7 +34,8 @@ std::optional<std::pair<AtomId, Index>> solved(const Index& difference, const st
     const Index value = term->coefficient > 0 ? own - difference : own + difference;
     std::set<AtomId> others;
     collect_symbols(value, others);
-    if (is_sum_of_sizes(value) && !others.contains(symbols[k]) && std::ranges::all_of(others, is_known))
+    if (is_sum_of_sizes(value) && value != Index(0) && !others.contains(symbols[k]) &&
+        std::ranges::all_of(others, is_known))
       return std::pair(symbols[k], value);
   }
   return std::nullopt;

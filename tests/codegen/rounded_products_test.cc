@@ -27,6 +27,20 @@ constexpr Row kRows[] = {
     {"differences",
      "input x : f32[4,#]\nconstant c = f32[] {0.7}\na = Mul(x, c)\nb = ReduceMax(a) {axes=[1]}\n"
      "d = Sub(a, b)\ne = Exp(d)\noutput y = e"},
+    {"negated",
+     "input x : f32[4,#]\nconstant c = f32[] {0.7}\na = Mul(x, c)\nb = ReduceMax(a) {axes=[1]}\n"
+     "d = Neg(b)\ne = Add(d, a)\nf = Exp(e)\noutput y = f"},
+    {"chosen",
+     "input x : f32[4,#]\ninput m : bool[4,1]\nconstant c = f32[] {0.7}\nconstant z = f32[] {-1e9}\na = Mul(x, c)\n"
+     "b = Where(m, a, z)\nd = Softmax(b) {axis=1}\noutput y = d"},
+    {"padded",
+     "input x : f32[4,#]\nconstant c = f32[] {0.7}\nconstant p = i64[4] {0, 0, 0, 5}\nconstant z = f32[] {-3e38}\na = "
+     "Mul(x, c)\n"
+     "b = Pad(a, p, z)\nd = Softmax(b) {axis=1}\noutput y = d"},
+    {"shifted",
+     "input x : f32[4,#]\ninput m : f32[4,1]\nconstant c = f32[] {0.7}\na = Mul(x, c)\nb = Add(a, m)\n"
+     "d = ReduceMax(b) {axes=[0,1]}\ne = Equal(b, d)\nf = Cast(e) {to=1}\ng = ReduceMax(f) {axes=[0,1]}\n"
+     "output y = g"},
     {"least",
      "input x : f32[4,#]\nconstant c = f32[] {0.7}\na = Mul(x, c)\nb = ReduceMin(a) {axes=[1]}\n"
      "d = Sub(b, a)\ne = Exp(d)\noutput y = e"},

@@ -154,6 +154,13 @@ const Case kCases[] = {
   output z = z)"},
     // A decoder's: keys and values of a cache and of new tokens, each for three heads of the query.
     {"decoder", kDecoder},
+    {"of_a_cache_alone", R"(  input q : f32[n,m,16]
+  input k : f32[n,p,16]
+  t = Transpose(k) {perm=[0,2,1]}
+  s = MatMul(q, t)
+  w = Softmax(s) {axis=-1}
+  y = MatMul(w, k)
+  output y = y)"},
     // Lines of keys that are no pieces of memory, and a batch of too many axes to be cut: one kernel of the scores.
     {"batch_of_axes", R"(  input x : f32[n,m,2,2,2,16]
   k = Transpose(x) {perm=[2,0,3,4,1,5]}

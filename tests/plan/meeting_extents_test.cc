@@ -52,6 +52,13 @@ TEST_F(Meeting, WhatNoInputHasByItselfIsLeft) {
   EXPECT_EQ(found(apply(OpKind::Add, "sum", {a, b})), "");
 }
 
+// Of s and s + t, t is not 0: s is 1.
+TEST_F(Meeting, NoExtentIsTakenToBeNothing) {
+  const Value a = input("a", {symbol("s"), Index(4)}), b = input("b", {symbol("t"), Index(4)});
+  const Value all{*builder_.add(OpKind::Concat, {a, b}, {{"axis", Index(0)}}, 1, "all", {"all"}), 0};
+  EXPECT_EQ(found(apply(OpKind::Add, "sum", {a, all})), "");
+}
+
 TEST_F(Meeting, NoExtentIsNegative) {
   const Value a = input("a", {symbol("u"), symbol("v")}), b = input("b", {symbol("u") + symbol("v") + 3});
   EXPECT_EQ(found(apply(OpKind::Add, "sum", {a, b})), "");  // u would be -3

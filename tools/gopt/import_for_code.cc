@@ -25,8 +25,9 @@ class EqualExtents {
 
   Result<ImportedModel> import() {
     GOPT_ASSIGN_OR_RETURN(model_, import_onnx(path_, options_));
+    left_ = count_without_code(model_.graph);
     take_meeting();
-    if (count_without_code(model_.graph) > 0 && take(alike(model_.graph))) take_meeting();
+    if (left_ > 0) take(alike(model_.graph), true);
     for (const MeetingExtents& own : taken_)
       model_.warnings.push_back(to_string(Index::from_atom(own.symbol)) + " is taken to be " + to_string(own.value) +
                                 own.where +
@@ -38,15 +39,23 @@ class EqualExtents {
  private:
   // What is behind a node of unknown extents shows when that is known.
   void take_meeting() {
-    for (bool goes_on = true; goes_on;) {
-      std::vector<MeetingExtents> meeting = meeting_extents(model_.graph);
-      for (MeetingExtents& own : meeting) own.where = ", to which " + own.where + " broadcasts it";
-      goes_on = take(std::move(meeting));
+    for (bool goes_on = left_ > 0; goes_on;) {
+      const std::vector<MeetingExtents> meeting = meeting_extents(model_.graph);
+      std::vector<MeetingExtents> said = meeting;
+      for (MeetingExtents& own : said) own.where = ", to which " + own.where + " broadcasts it";
+      goes_on = take(said, false);
+      // Those of one node, where not all are good.
+      for (size_t first = 0, end; !goes_on && first < meeting.size(); first = end) {
+        for (end = first; end < meeting.size() && meeting[end].where == meeting[first].where;) end++;
+        goes_on =
+            take({said.begin() + static_cast<std::ptrdiff_t>(first), said.begin() + static_cast<std::ptrdiff_t>(end)},
+                 false);
+      }
     }
   }
 
-  // Whether fewer nodes are without code then; else nothing is changed.
-  bool take(std::vector<MeetingExtents> more) {
+  // Whether fewer nodes are without code then, or none where `of_all`; else nothing is changed.
+  bool take(const std::vector<MeetingExtents>& more, bool of_all) {
     if (more.empty()) return false;
     ImportOptions options = options_;
     Substitution values;
@@ -54,7 +63,10 @@ class EqualExtents {
     for (auto& [symbol, value] : options.equal) value = substitute(value, values);
     options.equal.insert(values.begin(), values.end());
     Result<ImportedModel> next = import_onnx(path_, options);
-    if (!next.ok() || count_without_code(next->graph) >= count_without_code(model_.graph)) return false;
+    if (!next.ok()) return false;
+    const size_t left = count_without_code(next->graph);
+    if (left >= left_ || (of_all && left > 0)) return false;
+    left_ = left;
     model_ = *std::move(next);
     options_ = std::move(options);
     for (MeetingExtents& own : taken_) own.value = substitute(own.value, values);
@@ -85,6 +97,7 @@ class EqualExtents {
   const std::string& path_;
   ImportOptions options_;
   ImportedModel model_;
+  size_t left_ = 0;  // nodes without code
   std::vector<MeetingExtents> taken_;
 };
 

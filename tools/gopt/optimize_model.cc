@@ -146,7 +146,9 @@ Result<ImportedModel> read_model(const OptimizeOptions& o, bool lower, PhaseCloc
   // Ranges that end where an open axis does are good for any size of that, where nothing needs their extents as
   // numbers.
   constexpr int64_t kShort = 63;
-  const auto read = o.wants_code() && o.target != "cuda" ? import_for_any_size : import_onnx;
+  // Named sizes may have apart what the code for any size takes to be equal.
+  const bool takes_equal = o.wants_code() && o.may_split && o.target != "cuda";
+  const auto read = takes_equal ? import_for_any_size : import_onnx;
   ImportOptions cut = import;
   cut.longest_whole_range = kShort;
   GOPT_ASSIGN_OR_RETURN(ImportedModel any, read(o.model, cut));

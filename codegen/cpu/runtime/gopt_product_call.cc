@@ -202,8 +202,7 @@ void Library::add(const AttentionShape& a, const void* query, const void* key, c
     own.scratch = s.temporary(p, State::floats(scratch_floats));
   };
   const bool is_of_floats = a.operands == Element::Float && a.result_element == Element::Float;
-  const bool is_of_some = a.keys > 0;  // loops make zeros of none
-  if (a.tile_terms > 0 && (has_amx() || !is_of_floats) && (is_of_some || !is_of_floats)) {
+  if (a.tile_terms > 0 && a.keys > 0 && (has_amx() || !is_of_floats)) {  // of no keys, loops make zeros
     AttentionCall<AttentionTiles> own{AttentionTiles(a, threads, TileUnit::Amx, has_amx()), {}, {}, {}, {}, {}, {}, {}};
     bind(own, own.attention.scratch_bytes() / sizeof(float) + 1);
     p.attention_tiles = std::make_unique<AttentionCall<AttentionTiles>>(std::move(own));
