@@ -109,7 +109,7 @@ class Writer {
   bool reads(const Expr& e);
   bool has_reduction(const Expr& e);
   bool is_rounded_product(const Expr& e);
-  bool keeps_products_apart(const Expr& e, Scalar type);
+  std::string sum_of_rounded(const Expr& e, Scalar type, const std::vector<std::string>& a);
   bool is_expensive(const Expr& e);
   bool binds_any(const Scope& scope, const std::set<AtomId>& symbols) const;
   Scope* target(const Expr& e, Scope& scope);

@@ -156,13 +156,22 @@ bool Writer::is_rounded_product(const Expr& e) {
   }
 }
 
-// Whether a sum or difference is to be of products as they are rounded, though one instruction might make both of exact
-// ones. What is computed again, in another loop or kernel, has to be the same number: the largest of a row is one of
-// its numbers, and x * c less the largest, without being rounded, is not zero where it is that, but as far from it as
-// the last digits of 1e30 are.
-bool Writer::keeps_products_apart(const Expr& e, Scalar type) {
+// A sum or difference of products as they are rounded, though one instruction might make both of exact ones. What is
+// computed again, in another loop or kernel, has to be the same number: the largest of a row is one of its numbers, and
+// x * c less the largest, without being rounded, is not zero where it is that, but as far from it as the last digits of
+// 1e30 are.
+std::string Writer::sum_of_rounded(const Expr& e, Scalar type, const std::vector<std::string>& a) {
   const bool is_real = type == Scalar::Float || type == Scalar::Double;
-  return is_real && std::ranges::any_of(e->args, [&](const Expr& a) { return is_rounded_product(a); });
+  std::vector<std::string> rounded = a;
+  bool has_products = false;
+  for (size_t k = 0; is_real && k < a.size(); k++)
+    if (is_rounded_product(e->args[k])) {
+      rounded[k] = "gopt_rounded<" + type_name(type) + ">(" + a[k] + ")";
+      has_products = true;
+    }
+  const bool is_sum = e->kind == ExprKind::Add;
+  if (!has_products) return arithmetic(is_sum ? " + " : " - ", type, a);
+  return (is_sum ? "gopt_sum<" : "gopt_difference<") + type_name(type) + ">(" + rounded[0] + ", " + rounded[1] + ")";
 }
 
 // Of integers of 64 bits without a sign, where that makes a difference; else empty.
@@ -192,11 +201,7 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
   const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
   switch (e->kind) {
     case ExprKind::Add:
-      if (keeps_products_apart(e, type)) return "gopt_sum<" + type_name(type) + ">(" + a[0] + ", " + a[1] + ")";
-      return arithmetic(" + ", type, a);
-    case ExprKind::Subtract:
-      if (keeps_products_apart(e, type)) return "gopt_difference<" + type_name(type) + ">(" + a[0] + ", " + a[1] + ")";
-      return arithmetic(" - ", type, a);
+    case ExprKind::Subtract: return sum_of_rounded(e, type, a);
     case ExprKind::Multiply: return arithmetic(" * ", type, a);
     case ExprKind::Divide:
       if (integer) return "gopt_divide(" + a[0] + ", " + a[1] + ")";

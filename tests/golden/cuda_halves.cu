@@ -86,7 +86,7 @@ static __global__ void __launch_bounds__(32) gopt_kernel_1_body(const gopt_half*
         const float v14 = (float)in0[64 * i0 + r13];
         const float v15 = in1[r13];
         const float v16 = (v14 * v15);
-        const float v17 = gopt_difference<float>(v16, t5);
+        const float v17 = gopt_difference<float>(gopt_rounded<float>(v16), t5);
         const float v18 = gopt_exp(v17);
         t12 = t12 + v18;
       }
@@ -106,7 +106,7 @@ static __global__ void __launch_bounds__(32) gopt_kernel_1_body(const gopt_half*
         const float v2 = (float)in0[64 * i0 + i1];
         const float v3 = in1[i1];
         const float v4 = (v2 * v3);
-        const float v10 = gopt_difference<float>(v4, t5);
+        const float v10 = gopt_difference<float>(gopt_rounded<float>(v4), t5);
         const float v11 = gopt_exp(v10);
         const float v20 = (v11 * v19);
         const float v21 = gopt_exp(v20);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "gopt_bits.h"
 #include "gopt_elementary.h"
@@ -28,28 +29,21 @@ __attribute__((weak)) uint32_t gopt_zero_bits = 0;
 
 // A number as it is rounded: what is made of it is not one instruction with what made it, though the compiler may make
 // one of a product and a sum (of vectors, too, through a barrier as GCC has it). Loops over it vectorize.
-static inline float gopt_rounded(float x) {
-  uint32_t bits;
+template <class T>
+static inline T gopt_rounded(T x) {
+  typename std::conditional<sizeof(T) == 4, uint32_t, uint64_t>::type bits;
   std::memcpy(&bits, &x, sizeof bits);
   bits ^= gopt_zero_bits;
   std::memcpy(&x, &bits, sizeof bits);
   return x;
 }
-static inline double gopt_rounded(double x) {
-  uint64_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  bits ^= gopt_zero_bits;
-  std::memcpy(&x, &bits, sizeof bits);
-  return x;
-}
-// Of products as they are rounded.
 template <class T>
 static inline T gopt_sum(T a, T b) {
-  return gopt_rounded(a) + gopt_rounded(b);
+  return a + b;
 }
 template <class T>
 static inline T gopt_difference(T a, T b) {
-  return gopt_rounded(a) - gopt_rounded(b);
+  return a - b;
 }
 
 // Lanes of a short reduction, a power of two and four at least: all from one number, and together by fours.

@@ -30,7 +30,11 @@ __device__ inline float gopt_min(float a, float b) {
 }
 #endif
 
-// Of products as they are rounded: no instruction makes both.
+// Sums of products as they are rounded: by instructions that are joined with none.
+template <class T>
+__device__ inline T gopt_rounded(T x) {
+  return x;
+}
 template <class T>
 __device__ inline T gopt_sum(T a, T b) {
 #ifdef __CUDACC__
