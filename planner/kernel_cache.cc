@@ -91,9 +91,9 @@ std::optional<std::string> tile_of_lines(const Plan& plan, const Kernel& kernel)
   return text;
 }
 
-// The same for convolutions or products of the same operands in one way, whatever follows them, and whether or not these
-// and the results are parts of longer lines: what a kernel does to its results before it stores them takes a small part
-// of its time, and how far lines are apart none. Empty for others.
+// The same for convolutions or products of the same operands in one way, whatever follows them, and whether or not
+// these and the results are parts of longer lines: what a kernel does to its results before it stores them takes a
+// small part of its time, and how far lines are apart none. Empty for others.
 std::string product_signature(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return "";
   if (const auto tile = tile_of_lines(plan, kernel)) return to_string(hash_bytes(*tile));

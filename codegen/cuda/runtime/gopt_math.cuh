@@ -48,14 +48,7 @@ __device__ inline T gopt_sum(T a, T b) {
 }
 template <class T>
 __device__ inline T gopt_difference(T a, T b) {
-#ifdef __CUDACC__
-  if constexpr (sizeof(T) == 4)
-    return __fsub_rn(a, b);
-  else
-    return __dsub_rn(a, b);
-#else
-  return a - b;
-#endif
+  return gopt_sum(a, -b);
 }
 
 // By one instruction, to two units in the last place; what is below the normal numbers is zero.
