@@ -19,13 +19,13 @@ Symbols symbols_of(const Index& index) {
   return symbols;
 }
 
+}  // namespace
+
 Index product_of(const Shape& shape) {
   Index product(1);
   for (const Index& extent : shape) product = product * extent;
   return product;
 }
-
-}  // namespace
 
 std::vector<AtomId> axis_symbols(size_t rank) {
   std::vector<AtomId> symbols;

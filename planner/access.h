@@ -5,6 +5,8 @@
 
 namespace gopt::planner {
 
+Index product_of(const Shape& shape);  // of its extents
+
 // One output of a definition, at subscripts that are symbols, one for each axis.
 struct Element {
   std::vector<AtomId> axes;

@@ -223,7 +223,7 @@ class AttentionFinder {
         (is_forward ? last : first) += part.step * (part.extent - 1);
       }
     return is_surely_nonnegative(first, bounds_) &&
-           is_surely_nonnegative(elements_of(shape_of(source.value)) - last - 1, bounds_);
+           is_surely_nonnegative(product_of(shape_of(source.value)) - last - 1, bounds_);
   }
 
   bool is_on_cpu() const { return cover_.options.target.kind == TargetKind::Cpu; }
@@ -303,14 +303,14 @@ class AttentionFinder {
       steps.push_back(source.steps);
     }
     steps.push_back(find_result(found, made));
-    std::vector<StridedMatrices*> matrices{&a.query, &a.key, &a.value, &a.result};
     Value* const added[] = {&found.mask, &found.bias};
     std::optional<StridedMatrices>* const lie[] = {&a.mask, &a.bias};
     for (size_t k = 0; k < masks_.size(); k++) {
       *added[k] = masks_[k];
       steps.push_back(factored_steps(shape_of(masks_[k])));
-      matrices.push_back(&lie[k]->emplace());
+      lie[k]->emplace();
     }
+    const std::vector<StridedMatrices*> matrices = matrices_of(a);
     if (!set_batch(batch, steps, matrices, a)) return std::nullopt;
     for (size_t k = 0; k < matrices.size(); k++) set_lines(steps[k], k == 1, *matrices[k]);
     a.result.element = 1;
@@ -325,13 +325,18 @@ class AttentionFinder {
   // Of any size there may be few.
   static bool has_many_rows(const Index& rows) { return rows.is_constant() && rows.constant() >= kFewestRowsOnCpu; }
 
-  static bool is_of_numbers(const Attention& a) {
+  // In the order in which a kernel has them, its result before the mask and the bias.
+  static std::vector<StridedMatrices*> matrices_of(Attention& a) {
+    std::vector<StridedMatrices*> all{&a.query, &a.key, &a.value, &a.result};
+    for (std::optional<StridedMatrices>* added : {&a.mask, &a.bias})
+      if (*added) all.push_back(&**added);
+    return all;
+  }
+
+  static bool is_of_numbers(Attention& a) {
     Shape all = a.batch;
     all.insert(all.end(), {a.rows, a.keys});
-    std::vector<const StridedMatrices*> matrices{&a.query, &a.key, &a.value, &a.result};
-    for (const std::optional<StridedMatrices>* added : {&a.mask, &a.bias})
-      if (*added) matrices.push_back(&**added);
-    for (const StridedMatrices* m : matrices) {
+    for (const StridedMatrices* m : matrices_of(a)) {
       all.insert(all.end(), {m->offset, m->line, m->element});
       all.insert(all.end(), m->batch.begin(), m->batch.end());
     }
@@ -382,10 +387,7 @@ class AttentionFinder {
         core_.push_back(id);
       }
     }
-    FactoredSteps factored{steps.offset, std::vector<std::vector<AxisPart>>(made.size())};
-    for (size_t axis = 0; axis < made.size(); axis++)
-      if (made[axis] != Index(1)) factored.axes[axis] = {{made[axis], steps.axes[axis]}};
-    return factored;
+    return factored_steps(steps, made);
   }
 
   // MemorySteps in the memory of a transpose's result; nothing where the node is none, or lines are taken apart.
@@ -412,15 +414,13 @@ class AttentionFinder {
       steps.axes[axis] = memory.axes[to];
     }
     const bool is_whole =
-        elements_of(moved) == elements_of(made) && (steps.axes.back() == Index(1) || made.back() == Index(1));
+        product_of(moved) == product_of(made) && (steps.axes.back() == Index(1) || made.back() == Index(1));
     return is_whole ? std::optional(steps) : std::nullopt;
   }
 
   // Axes along which all operands go on where the next axis ends are one.
   static void merge_batch(Attention& a) {
-    std::vector<StridedMatrices*> all{&a.query, &a.key, &a.value, &a.result};
-    for (std::optional<StridedMatrices>* added : {&a.mask, &a.bias})
-      if (*added) all.push_back(&**added);
+    const std::vector<StridedMatrices*> all = matrices_of(a);
     for (size_t axis = a.batch.size(); axis-- > 0;) {
       const bool is_inner = axis + 1 < a.batch.size();
       const bool merges = is_inner && std::ranges::all_of(all, [&](const StridedMatrices* m) {

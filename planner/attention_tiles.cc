@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "access.h"
 #include "attention.h"
-#include "strides.h"
 #include "tiles.h"
 
 namespace gopt {
@@ -57,7 +57,7 @@ double number_at(const Plan& plan, const Index& size) {
 }
 
 double operations_of(const Plan& plan, const Attention& a) {
-  return 2 * number_at(plan, elements_of(a.batch)) * number_at(plan, a.rows) * number_at(plan, a.keys) *
+  return 2 * number_at(plan, product_of(a.batch)) * number_at(plan, a.rows) * number_at(plan, a.keys) *
          static_cast<double>(a.depth + a.value_depth);
 }
 
@@ -69,7 +69,7 @@ double expected_us(const Plan& plan, const Kernel& kernel, const AttentionTile& 
   const Attention& a = *kernel.attention;
   const bool halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
   const double products = halves ? 1 : is_tf32(plan, kernel) ? 2 : 6;
-  const double blocks = number_at(plan, elements_of(a.batch)) * std::ceil(number_at(plan, a.rows) / tile.rows);
+  const double blocks = number_at(plan, product_of(a.batch)) * std::ceil(number_at(plan, a.rows) / tile.rows);
   const double step_keys = static_cast<double>(keys_of_warp(tile, 0)) * tile.key_warps;
   const double steps = std::ceil(number_at(plan, a.keys) / step_keys);
   const auto depth = static_cast<double>(a.depth + a.value_depth);

@@ -14,19 +14,13 @@ MemorySteps row_major_steps(const Shape& shape) {
   return steps;
 }
 
-Index elements_of(const Shape& shape) {
-  Index count = 1;
-  for (const Index& extent : shape) count = count * extent;
-  return count;
-}
-
-FactoredSteps factored_steps(const Shape& shape) {
-  const MemorySteps steps = row_major_steps(shape);
-  FactoredSteps factored{0, std::vector<std::vector<AxisPart>>(shape.size())};
+FactoredSteps factored_steps(const MemorySteps& steps, const Shape& shape) {
+  FactoredSteps factored{steps.offset, std::vector<std::vector<AxisPart>>(shape.size())};
   for (size_t axis = 0; axis < shape.size(); axis++)
     if (shape[axis] != Index(1)) factored.axes[axis] = {{shape[axis], steps.axes[axis]}};
   return factored;
 }
+FactoredSteps factored_steps(const Shape& shape) { return factored_steps(row_major_steps(shape), shape); }
 
 std::optional<Index> exact_quotient(const Index& a, const Index& b) {
   if (b.is_constant() && b.constant() <= 0) return std::nullopt;
@@ -116,7 +110,7 @@ bool is_size(const Index::Term& term, const std::vector<AtomId>& symbols) {
     return atom(id).kind == AtomKind::Symbol && std::ranges::find(symbols, id) == symbols.end();
   });
 }
-Index product_of(const Index::Term& term) {
+Index value_of(const Index::Term& term) {
   Index product = term.coefficient;
   for (const AtomId id : term.atoms) product = product * Index::from_atom(id);
   return product;
@@ -128,7 +122,7 @@ bool add_subscript(const Node& node, const Index& subscript, const Index& step, 
   result.offset += subscript.constant() * step;
   for (const Index::Term& term : subscript.terms()) {
     if (is_size(term, symbols)) {
-      result.offset += product_of(term) * step;
+      result.offset += value_of(term) * step;
       continue;
     }
     if (term.atoms.size() != 1) return false;
@@ -186,15 +180,6 @@ std::optional<FactoredSteps> steps_through(const Value& output, const FactoredSt
   }
   for (size_t axis = 0; axis < made.size(); axis++)  // the same again along an axis that nothing is read by
     if (made[axis] != Index(1) && result.axes[axis].empty()) result.axes[axis] = {{made[axis], 0}};
-  return result;
-}
-
-std::optional<MemorySteps> single_steps(const FactoredSteps& steps) {
-  MemorySteps result{steps.offset, {}};
-  for (const std::vector<AxisPart>& axis : steps.axes) {
-    if (axis.size() > 1) return std::nullopt;
-    result.axes.push_back(axis.empty() ? Index(1) : axis[0].step);
-  }
   return result;
 }
 

@@ -25,15 +25,12 @@ struct FactoredSteps {
   Index offset;
   std::vector<std::vector<AxisPart>> axes;
 };
-FactoredSteps factored_steps(const Shape& shape);  // row-major
-
-Index elements_of(const Shape& shape);
+FactoredSteps factored_steps(const MemorySteps& steps, const Shape& shape);  // an axis one part, or of one place none
+FactoredSteps factored_steps(const Shape& shape);                            // row-major
 
 // A node's output, in the memory in which its input 0 lies by `input`. Nothing where the node computes, picks by a
 // condition or by data, or where its elements are not at equal steps along parts of its axes.
 std::optional<FactoredSteps> steps_through(const Value& output, const FactoredSteps& input);
-// Nothing where an axis goes by several steps.
-std::optional<MemorySteps> single_steps(const FactoredSteps& steps);
 
 // a / b where that is a polynomial again, at any size; b is not 0.
 std::optional<Index> exact_quotient(const Index& a, const Index& b);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "access.h"
 #include "cover.h"
 #include "gopt/node_attributes.h"
 #include "gopt/wide_integers.h"
@@ -10,11 +11,7 @@
 namespace gopt::planner {
 
 int64_t ValueCover::count() const { return element_count(dims); }
-Index ValueCover::elements() const {
-  Index count(1);
-  for (const Index& extent : shape) count = count * extent;
-  return count;
-}
+Index ValueCover::elements() const { return product_of(shape); }
 bool ValueCover::is_empty() const { return elements() == Index(0); }
 
 std::string describe(const Node& node) {

@@ -48,7 +48,8 @@ std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
     case OpKind::Div:
       if (is_at_least(a, 0) && is_at_least(b, 1)) return floor_div(a, b);
       // (s * t) / s is t: where s is 0 the model has no meaning.
-      if (is_at_least(a, 0) && is_at_least(b, 0) && b != Index(0) && floor_div(a, b) * b == a) return floor_div(a, b);
+      if (is_at_least(a, 0) && is_at_least(b, 0) && b != Index(0))
+        if (const Index quotient = floor_div(a, b); quotient * b == a) return quotient;
       return x && y && *y != 0 && *y != -1 ? std::optional<Index>(*x / *y) : std::nullopt;  // the least / -1 is none
     case OpKind::Max: {
       if (x && y) return std::max(*x, *y);

@@ -9,6 +9,16 @@
 namespace gopt::planner {
 namespace {
 
+// Nothing where an axis goes by several steps.
+std::optional<MemorySteps> single_steps(const FactoredSteps& steps) {
+  MemorySteps result{steps.offset, {}};
+  for (const std::vector<AxisPart>& axis : steps.axes) {
+    if (axis.size() > 1) return std::nullopt;
+    result.axes.push_back(axis.empty() ? Index(1) : axis[0].step);
+  }
+  return result;
+}
+
 // Of the chain of moves that the graph's output is, from its input.
 std::optional<FactoredSteps> steps_of(const std::string& text, const Shape& dims) {
   const auto graph = parse_graph("graph moves\n" + text + "\noutput y = y\nend\n");
