@@ -25,7 +25,7 @@ static inline T gopt_min(T a, T b) {
 }
 
 // Zero, which no compiler knows (without optimization at link time, which emitted code is not built with).
-__attribute__((weak)) uint32_t gopt_zero_bits = 0;
+__attribute__((visibility("hidden"))) inline uint32_t gopt_zero_bits = 0;
 
 // A number as it is rounded: what is made of it is not one instruction with what made it, though the compiler may make
 // one of a product and a sum (of vectors, too, through a barrier as GCC has it). Loops over it vectorize.
