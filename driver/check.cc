@@ -274,7 +274,7 @@ std::optional<CheckReport> check_calling_code(PlannedGraph& graph, const DriverO
   const Target target{TargetKind::Cpu, options.target.threads};
   const double operations = operations_of(part->original, target);
   const auto engine = reference_for(part->original, options, operations);
-  if (!engine) return std::nullopt;
+  if (!engine) return CheckReport{.why_not = "its definitions would run for too long"};
   CheckReport report{.engine = *engine,
                      .nodes = count_operators(graph.graph()),
                      .nodes_checked = part->nodes_checked,
@@ -304,7 +304,7 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
   if (has_symbolic_inputs(graph.graph())) return std::nullopt;
   if (!is_whole(graph.graph())) return check_calling_code(graph, options);
   const auto engine = reference_for(graph.graph(), options, operations);
-  if (!engine) return std::nullopt;
+  if (!engine) return CheckReport{.why_not = "its definitions would run for too long"};
   const Tolerance tolerance = tolerance_of_code(options);
   CheckReport report{.engine = *engine};
   const auto compare = [&]() -> Status {

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "code_timing.h"
+#include "gopt/portable.h"
 #include "judge.h"
 #include "lost_digits.h"
 #include "machine.h"
@@ -130,7 +131,15 @@ class Optimization {
     if (!options_.is_writable || !is_rewritten(original_, result())) return std::nullopt;
     if (has_own_file_graph(original_.graph(), options_)) return std::nullopt;
     const Status status = options_.is_writable(result().graph());
-    return status.ok() ? std::nullopt : std::optional(status.error().message);
+    if (!status.ok()) return status.error().message;
+    if (refused_by_runtimes(original_.graph())) return std::nullopt;
+    return refused_by_runtimes(result().graph());
+  }
+  static std::optional<std::string> refused_by_runtimes(const Graph& graph) {
+    for (const NodePtr& node : graph.nodes())
+      if (const auto why = why_refused_by_runtimes(*node))
+        return "a rewrite made a " + std::string(op_info(node->op).name) + " that runtimes refuse: " + *why;
+    return std::nullopt;
   }
 
   // What is as it was computes what it did.

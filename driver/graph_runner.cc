@@ -11,20 +11,22 @@ double operations_of(const Graph& graph, const Target& target) {
 
 namespace {
 
-bool is_product_of_floats(const Node& node) {
+bool is_product_of(const Node& node, ElementType type) {
   const bool is_product =
       node.is_recurrence() || node.is(OpKind::MatMul) || node.is(OpKind::Gemm) || node.is(OpKind::Conv);
-  return is_product && node.outputs[0].element == ElementType::Float32;
+  return is_product && node.outputs[0].element == type;
 }
 
 }  // namespace
 
 bool is_interpreted_soon(const Graph& graph) {
-  constexpr double kOneByOne = 1e9, kProducts = 3e11;
-  double one_by_one = 0, products = 0;
+  constexpr double kOneByOne = 1e9, kProducts = 3e11, kExactProducts = 1e10;
+  double one_by_one = 0, products = 0, exact_products = 0;
   for (const NodePtr& node : graph.nodes())
-    (is_product_of_floats(*node) ? products : one_by_one) += scalar_operations(*node);
-  return one_by_one < kOneByOne && products < kProducts;
+    (is_product_of(*node, ElementType::Float32)   ? products
+     : is_product_of(*node, ElementType::Float64) ? exact_products
+                                                  : one_by_one) += scalar_operations(*node);
+  return one_by_one < kOneByOne && products < kProducts && exact_products < kExactProducts;
 }
 
 Result<std::vector<std::vector<Tensor>>> GraphRunner::run_all(

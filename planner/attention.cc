@@ -127,11 +127,29 @@ class AttentionFinder {
       } else if (node.is(OpKind::Add) && sums_.size() < most_masks() && scale_ == 1) {
         sums_.push_back(cover_.graph.nodes()[*id]);
         value = node.inputs[mask_position(node) ^ 1U];
+      } else if (const auto scores = choose_scores(node)) {
+        value = node.inputs[*scores];
       } else {
         return false;
       }
     }
     return false;
+  }
+
+  // Of Where(test, scores, number), or the other way around, which of its inputs the scores are; kernels for a CPU know
+  // one such choice, before all sums or after them.
+  std::optional<size_t> choose_scores(const Node& node) {
+    if (!node.is(OpKind::Where) || choice_test_ || !is_on_cpu()) return std::nullopt;
+    for (const size_t k : {size_t{1}, size_t{2}}) {
+      const Value& number = node.inputs[3 - k];
+      if (!is_small_constant(number) || shape_of(node.inputs[k]) != node.outputs[0].shape) continue;
+      choice_test_ = node.inputs[0];
+      choice_.kept = k == 1;
+      choice_.otherwise = static_cast<float>(number.node->tensor.to_doubles()[0] * scale_);
+      sums_after_choice_ = sums_.size();
+      return k;
+    }
+    return std::nullopt;
   }
 
   // Of a mask and a bias, as relative positions have it, kernels for a CPU know.
@@ -160,7 +178,8 @@ class AttentionFinder {
       if (type != ElementType::Float32 && (is_on_cpu() || !is_half(type))) return false;
       masks_.push_back(mask);
     }
-    return true;
+    choice_.is_first = sums_after_choice_ == sums_.size();
+    return choice_.is_first || sums_after_choice_ == 0;
   }
 
   // ---- operands ----
@@ -258,6 +277,7 @@ class AttentionFinder {
   size_t free_depth(const Value (&operands)[3], size_t k) const {
     std::set<uint32_t> covered(core_.begin(), core_.end()), read;
     for (const Value& mask : masks_) read.insert(id_of(mask));
+    if (choice_test_) read.insert(id_of(choice_test_));
     for (size_t other = 0; other < 3; other++) {
       for (size_t n = 0; n < depths_[other]; n++) covered.insert(id_of(paths_[other][n]));
       read.insert(id_of(source_value(operands[other], paths_[other], depths_[other])));
@@ -310,6 +330,11 @@ class AttentionFinder {
       steps.push_back(factored_steps(shape_of(masks_[k])));
       lie[k]->emplace();
     }
+    if (choice_test_) {
+      found.choice = choice_test_;
+      steps.push_back(factored_steps(shape_of(choice_test_)));
+      a.choice = choice_;
+    }
     const std::vector<StridedMatrices*> matrices = matrices_of(a);
     if (!set_batch(batch, steps, matrices, a)) return std::nullopt;
     for (size_t k = 0; k < matrices.size(); k++) set_lines(steps[k], k == 1, *matrices[k]);
@@ -325,11 +350,12 @@ class AttentionFinder {
   // Of any size there may be few.
   static bool has_many_rows(const Index& rows) { return rows.is_constant() && rows.constant() >= kFewestRowsOnCpu; }
 
-  // In the order in which a kernel has them, its result before the mask and the bias.
+  // In the order in which a kernel has them, its result before the mask, the bias and the choice.
   static std::vector<StridedMatrices*> matrices_of(Attention& a) {
     std::vector<StridedMatrices*> all{&a.query, &a.key, &a.value, &a.result};
     for (std::optional<StridedMatrices>* added : {&a.mask, &a.bias})
       if (*added) all.push_back(&**added);
+    if (a.choice) all.push_back(&a.choice->at);
     return all;
   }
 
@@ -446,6 +472,9 @@ class AttentionFinder {
   NodePtr scores_;
   std::vector<NodePtr> sums_;  // with a mask and a bias, from the softmax back
   std::vector<Value> masks_;   // what they add
+  Value choice_test_;          // null: scores are not chosen
+  AttentionChoice choice_;
+  size_t sums_after_choice_ = 0;  // between it and the softmax
   double scale_ = 1;
   bool nan_is_zero_ = false;
   std::vector<Value> paths_[3];  // of query, key and value: what moves them, one after another

@@ -10,11 +10,11 @@
 
 namespace gopt::planner {
 
-// What a node of Role::Attention stands for: MatMul(Softmax(scale query key + bias + mask), value), and what moves
-// elements around it.
+// What a node of Role::Attention stands for: MatMul(Softmax(scale query key + bias + mask), value), with scores that may
+// be chosen, and what moves elements around it.
 struct AttentionCover {
   std::shared_ptr<const Attention> attention;
-  Value query, key, value, mask, bias;  // as they lie in memory: the last two may be none
+  Value query, key, value, mask, bias, choice;  // as they lie in memory: the last three may be none
   Value result;
   std::vector<uint32_t> nodes;  // covered, in order
 };

@@ -111,7 +111,8 @@ std::vector<Implementation> all_rows(std::index_sequence<kNumbers...>) {
 }
 
 bool is_of(const Plan& plan, const Kernel& kernel, ElementType operands) {
-  for (size_t k = 0; k < kernel.input_buffers.size(); k++)
+  const size_t choice = kernel.input_buffers.size() - (kernel.attention->choice ? 1 : 0);
+  for (size_t k = 0; k < choice; k++)
     if (plan.buffer(kernel.input_buffers[k]).element != (k < 3 ? operands : ElementType::Float32)) return false;
   return true;
 }
@@ -119,14 +120,17 @@ bool is_of_floats(const Plan& plan, const Kernel& kernel) {
   return is_of(plan, kernel, ElementType::Float32) &&
          plan.buffer(kernel.output_buffers[0]).element == ElementType::Float32;
 }
+bool is_for_tiles(const Plan& plan, const Kernel& kernel) {
+  return plan.target.has_tiles && !kernel.attention->bias && !kernel.attention->choice;
+}
 bool takes_six(const Plan& plan, const Kernel& kernel) {
-  return plan.target.has_tiles && !kernel.attention->bias && is_of(plan, kernel, ElementType::Float32);
+  return is_for_tiles(plan, kernel) && is_of(plan, kernel, ElementType::Float32);
 }
 bool takes_three(const Plan& plan, const Kernel& kernel) {
   return takes_six(plan, kernel) && may_lose_digits(plan, kernel);
 }
 bool takes_one(const Plan& plan, const Kernel& kernel) {
-  return plan.target.has_tiles && !kernel.attention->bias && is_of(plan, kernel, ElementType::BFloat16);
+  return is_for_tiles(plan, kernel) && is_of(plan, kernel, ElementType::BFloat16);
 }
 // Lanes are lines of the query; exponentials take as long as a dozen multiply-adds each.
 double rows_efficiency(const Plan& plan, const Kernel& kernel) {

@@ -70,6 +70,7 @@ struct FusionChoice {
 // Dequantize, or by Cast: without scale and zero point.
 struct IntegerCover {
   Value left, right, right_scale, right_zero;
+  Value left_zero;  // where it is no number
   IntegerOperands operands;
 };
 

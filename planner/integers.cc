@@ -1,5 +1,6 @@
-// Convolutions and products of integers: those whose operands are of 8 bits under Dequantize, and products of 32 bits
-// of what was cast from 8. What Dequantize or Cast makes of them is nowhere in memory then.
+// Convolutions and products of integers: those whose operands are of 8 bits under Dequantize, products of 32 bits of
+// what was cast from 8, and convolutions of 64 bits whose sums are cast to 32. What Dequantize or Cast makes of the
+// operands is nowhere in memory then.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,7 +23,10 @@ class IntegerChooser {
     if (cover_.options.target.kind != TargetKind::Cpu) return;
     for (uint32_t id = 0; id < cover_.nodes.size(); id++) {
       if (cover_.nodes[id].role != Role::Generated) continue;
-      if (const auto convolution = convolution_of(id)) take(id, Role::Convolution, *convolution);
+      if (const auto convolution = convolution_of(id)) {
+        take(id, Role::Convolution, *convolution);
+        if (is_of_sums(id)) take_step(id, {Epilogue::Kind::Cast, made_by(id).uses[0].node});
+      }
       if (const auto product = product_of(id)) take(id, Role::MatrixProduct, *product);
     }
     if (cover_.options.target.without.contains(kEpilogues)) return;
@@ -51,16 +55,23 @@ class IntegerChooser {
         return std::nullopt;
     }
     const Node &left = *node.inputs[0].node, &right = *node.inputs[1].node;
-    if (is_weight(node.inputs[0]) || !is_small_constant(left.inputs[1]) || !is_small_constant(left.inputs[2]))
-      return std::nullopt;
+    if (is_weight(node.inputs[0]) || !is_small_constant(left.inputs[1])) return std::nullopt;
     const double scale = number_of(left.inputs[1]);
     if (!std::isfinite(scale)) return std::nullopt;
     for (const size_t i : {size_t{1}, size_t{2}})
       if (!is_weight(right.inputs[i]) ||
           !lies_along(cover_.of(right.inputs[i]), cover_.of(node.inputs[1]), axis, count))
         return std::nullopt;
-    const auto zero = static_cast<int64_t>(number_of(left.inputs[2]));
-    return IntegerCover{left.inputs[0], right.inputs[0], right.inputs[1], right.inputs[2], {scale, zero}};
+    IntegerCover found{left.inputs[0], right.inputs[0], right.inputs[1], right.inputs[2], {}, {scale}};
+    const bool is_number = is_small_constant(left.inputs[2]);
+    if (is_number) found.operands.zero = static_cast<int64_t>(number_of(left.inputs[2]));
+    if (cover_.of(node.inputs[0]).element != ElementType::Float64) return is_number ? std::optional(found) : std::nullopt;
+    // Sums alone.
+    const bool has_scales = scale != 1 || !is_small_constant(right.inputs[1]) || number_of(right.inputs[1]) != 1;
+    if (has_scales || cover_.of(left.inputs[2]).count() != 1) return std::nullopt;
+    found.right_scale = {};
+    if (!is_number) found.left_zero = left.inputs[2];
+    return found;
   }
   static bool lies_along(const ValueCover& value, const ValueCover& matrix, size_t axis, int64_t count) {
     if (value.count() == 1) return true;
@@ -77,7 +88,7 @@ class IntegerChooser {
         return std::nullopt;
     }
     if (is_weight(node.inputs[0])) return std::nullopt;
-    return IntegerCover{node.inputs[0].node->inputs[0], node.inputs[1].node->inputs[0], {}, {}, {1, 0}};
+    return IntegerCover{node.inputs[0].node->inputs[0], node.inputs[1].node->inputs[0], {}, {}, {}, {}};
   }
 
   // One or two axes, by weights.
@@ -88,7 +99,13 @@ class IntegerChooser {
     if (w.size() < 3 || w.size() > 4 || result(id).is_empty()) return std::nullopt;
     if (!is_summed_in_32_bits(element_count(w) / std::max<int64_t>(1, w[0]))) return std::nullopt;
     if (node.inputs.size() > 2 && node.inputs[2] && !is_bias(node.inputs[2], w[0])) return std::nullopt;
+    if (result(id).element == ElementType::Float64 && !is_of_sums(id)) return std::nullopt;
     return operands(node, 0, w[0]);
+  }
+  // What was summed up in 64 bits, and is stored in 32.
+  bool is_of_sums(uint32_t id) const {
+    const auto use = result(id).element == ElementType::Float64 ? only_use(id) : std::nullopt;
+    return use && cover_.node(use->node).is(OpKind::Cast) && made_by(use->node).element == ElementType::Int32;
   }
 
   std::optional<IntegerCover> product_of(uint32_t id) const {
@@ -138,6 +155,7 @@ class IntegerChooser {
 
   // A bias, bounds, and what makes 8 bits of it again, in this order; then what is added to that.
   FusionLimit extend(uint32_t id) {
+    if (!cover_.nodes[id].epilogues.empty()) return end_after(cover_.nodes[id].epilogues[0].node);
     if (result(id).element == ElementType::Int32) return end_after(id);
     const bool is_product = cover_.nodes[id].role == Role::MatrixProduct;
     const bool is_biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2];
@@ -226,6 +244,7 @@ class IntegerChooser {
     cover_.nodes[id].integers = integers;
     read_instead(id, 0, integers.left, id);
     read_instead(id, 1, integers.right, id);
+    if (integers.left_zero) cover_.values[cover_.index_of(integers.left_zero)].uses.push_back({id, 0});
   }
 
   // What Dequantize makes of the value is read by nobody then, unless others do.

@@ -274,8 +274,14 @@ class KernelBuilder {
     if (own.integers) {
       k.integers = own.integers->operands;
       read(own.integers->left, library_input_layout(id, own.integers->left), cover_.of(own.integers->left).element);
-      for (const Value& value : {own.integers->right, own.integers->right_scale, own.integers->right_zero})
-        if (value) read(value, Layout(), cover_.of(value).element);
+      const auto read_plain = [&](const Value& value) {
+        read(value, Layout(), cover_.of(value).element);
+        return static_cast<int>(k.inputs.size()) - 1;
+      };
+      read_plain(own.integers->right);
+      if (own.integers->right_scale) k.integers->right_scale = read_plain(own.integers->right_scale);
+      if (own.integers->right_zero) k.integers->right_zero = read_plain(own.integers->right_zero);
+      if (own.integers->left_zero) k.integers->left_zero = read_plain(own.integers->left_zero);
     } else {
       const Value& left = own.has_prologue ? cover_.prologues.at(id).source : node->inputs[0];
       const Layout images = library_input_layout(id, left);
@@ -342,6 +348,10 @@ class KernelBuilder {
       if (!added) continue;
       k.inputs.push_back(added);
       k.input_buffers.push_back(buffer_in(added, Layout(), is_on_cpu ? ElementType::Float32 : cover_.of(added).stored));
+    }
+    if (own.choice) {
+      k.inputs.push_back(own.choice);
+      k.input_buffers.push_back(buffer_in(own.choice, Layout(), cover_.of(own.choice).stored));
     }
     k.outputs = {own.result};
     k.output_buffers = {buffer_of(own.result)};

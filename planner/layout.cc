@@ -31,12 +31,12 @@ class ClassFinder {
     while (parent_[value] != value) value = parent_[value] = parent_[parent_[value]];
     return value;
   }
-  bool is_image(const ValueCover& value) const {
+  bool has_channels(const ValueCover& value) const {
     // Kernels for images of channels last make single channels, too.
     const int64_t fewest = cover_.options.target.kind == TargetKind::Cuda ? 1 : 2;
-    return value.dims.size() >= 3 && value.dims.size() <= 5 && is_type_of_images(value.element) &&
-           value.dims[1] >= fewest && value.shape[1].is_constant();
+    return value.dims.size() >= 3 && value.dims.size() <= 5 && value.dims[1] >= fewest && value.shape[1].is_constant();
   }
+  bool is_image(const ValueCover& value) const { return has_channels(value) && is_type_of_images(value.element); }
   bool is_type_of_images(ElementType type) const {
     const TargetKind target = cover_.options.target.kind;
     const bool is_of_8_bits = type == ElementType::UInt8 || type == ElementType::Int8;
@@ -58,7 +58,9 @@ class ClassFinder {
     if (follows && alike.empty()) return;
     for (size_t o = 0; o < node.outputs.size(); o++) {
       const uint32_t value = own.first_value + static_cast<uint32_t>(o);
-      if (!is_image(cover_.values[value])) continue;
+      // Sums of integers are of another type.
+      const bool is_made_of_integers = of_convolution && integers_of(cover_, id) && has_channels(cover_.values[value]);
+      if (!is_made_of_integers && !is_image(cover_.values[value])) continue;
       is_in_class_[value] = true;
       for (uint32_t other : alike)
         if (cover_.values[other].dims.size() == cover_.values[value].dims.size()) parent_[root(other)] = root(value);

@@ -38,7 +38,8 @@ std::string epilogue_text(const Epilogue& e) {
     case Epilogue::Kind::Bias: return "bias";
     case Epilogue::Kind::AddTensor: return "tensor";
     case Epilogue::Kind::Activation:
-    case Epilogue::Kind::Quantize: return op_info(e.node->op).name;
+    case Epilogue::Kind::Quantize:
+    case Epilogue::Kind::Cast: return op_info(e.node->op).name;
   }
   return "";
 }

@@ -152,12 +152,20 @@ class CallPrinter {
              matrices_text("result", a.result);
     if (a.mask) shape += matrices_text("mask", *a.mask) + "  d.has_mask = true;\n";
     if (a.bias) shape += matrices_text("bias", *a.bias) + "  d.has_bias = true;\n";
+    if (a.choice) {
+      const double otherwise = a.choice->otherwise;
+      shape += matrices_text("choice", a.choice->at) + "  d.has_choice = true;\n  d.otherwise = " +
+               (std::isinf(otherwise) ? otherwise > 0 ? "__builtin_inff()" : "-__builtin_inff()" : number(otherwise)) + ";\n";
+      if (!a.choice->kept) shape += "  d.kept = false;\n";
+      if (!a.choice->is_first) shape += "  d.chooses_last = true;\n";
+    }
     const std::vector<BufferId>& in = kernel_.input_buffers;
     const BufferId out = kernel_.output_buffers[0];
+    const std::string choice = a.choice ? fixed(in.back()) : "nullptr";
     const std::string mask = a.mask ? fixed(in[3]) : "nullptr", bias = a.bias ? fixed(in[4]) : "nullptr";
     LibraryCall call;
     call.create = shape + "  library.add(d, " + fixed(in[0]) + ", " + fixed(in[1]) + ", " + fixed(in[2]) + ", " + mask +
-                  ", " + bias + ", " + fixed(out) + ");\n}\n";
+                  ", " + bias + ", " + choice + ", " + fixed(out) + ");\n}\n";
     call.run = bind_text();
     for (size_t post = 0; 2 + post < in.size(); post++)
       if (moves(in[2 + post]))
@@ -223,6 +231,7 @@ class CallPrinter {
       }
       case Epilogue::Kind::Activation: return add_post(post_text(e.activation));
       case Epilogue::Kind::Quantize:
+      case Epilogue::Kind::Cast:
         throw InternalError("sums of floats are not stored as integers by a library kernel");
     }
   }
@@ -240,11 +249,18 @@ class CallPrinter {
                    ";\n  d.src_scale = " + number(kernel_.integers->scale) +
                    ";\n  d.result.type = " + integer_type(dst) + ";\n";
     if (!has_constant_weights()) call.create += "  d.constant_weights = false;\n";
-    const bool has_scales = buffer(dst).element != ElementType::Int32;  // else both operands are as they are
-    for (const size_t i : {size_t{2}, size_t{3}})
-      if (has_scales && buffer(kernel_.input_buffers[i]).size_bytes >
-                            static_cast<int64_t>(size_bytes(buffer(kernel_.input_buffers[i]).element)))
-        call.create += i == 2 ? "  d.scale_a_channel = true;\n" : "  d.zero_a_channel = true;\n";
+    const auto is_a_channel = [&](int input) {
+      if (input < 0) return false;
+      const Buffer& own = buffer(kernel_.input_buffers[static_cast<size_t>(input)]);
+      return own.size_bytes > static_cast<int64_t>(size_bytes(own.element));
+    };
+    if (is_a_channel(kernel_.integers->right_scale)) call.create += "  d.scale_a_channel = true;\n";
+    if (is_a_channel(kernel_.integers->right_zero)) call.create += "  d.zero_a_channel = true;\n";
+    if (const int zero = kernel_.integers->left_zero; zero >= 0) {
+      const BufferId place = kernel_.input_buffers[static_cast<size_t>(zero)];
+      call.create += "  d.has_src_zero = true;\n  d.src_zero = " + fixed(place) + ";\n";
+      if (moves(place)) bind_posts_ += "library.bind_post(" + id_ + ", 1, " + pointer(place) + "); ";
+    }
     std::string bias = "nullptr", result = "result";
     for (const Epilogue& e : kernel_.epilogues) {
       if (is_second(e)) {
@@ -252,13 +268,15 @@ class CallPrinter {
         call.create += second_step(e);
       } else if (e.kind == Epilogue::Kind::Bias) {
         bias = pointer(e.operand);
-      } else {
+      } else if (e.kind != Epilogue::Kind::Cast) {
         call.create += integer_step(e, "  d." + result + ".");
       }
     }
-    const std::string scales = has_scales ? pointer(kernel_.input_buffers[2]) : "nullptr",
-                      zeros = has_scales ? pointer(kernel_.input_buffers[3]) : "nullptr";
-    call.create += "  library.add(d, " + fixed(src) + ", " + fixed(weights) + ", " + scales + ", " + zeros + ", " +
+    const auto input_of = [&](int input) {
+      return input < 0 ? std::string("nullptr") : pointer(kernel_.input_buffers[static_cast<size_t>(input)]);
+    };
+    call.create += "  library.add(d, " + fixed(src) + ", " + fixed(weights) + ", " +
+                   input_of(kernel_.integers->right_scale) + ", " + input_of(kernel_.integers->right_zero) + ", " +
                    bias + ", " + fixed(dst) + ");\n}\n";
     call.run = bind_text() + "library.run(" + id_ + ");";
     return call;

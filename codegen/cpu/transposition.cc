@@ -19,12 +19,13 @@ constexpr int64_t kFewestRowsOfTile = 32;  // fewer, as the lanes of a block, ar
 bool is_long(const Loop& loop, int64_t fewest) { return loop.extent().as_constant().value_or(0) >= fewest; }
 
 bool is_turned_over(ElementType type) { return type == ElementType::Float32 || type == ElementType::BFloat16; }
+bool is_of_8_bits(ElementType type) { return type == ElementType::UInt8 || type == ElementType::Int8; }
+// What a tile may hold, and what may be stored of it.
+bool is_turned_in_tiles(ElementType type) { return is_turned_over(type) || is_of_8_bits(type); }
 
 // The loop along which what is read lies together, if what is written does along the last one.
 std::optional<size_t> loop_across(const KernelBody& body, const Expr& read) {
   if (body.loops.size() < 2 || !is_long(body.loops.back(), kFewest)) return std::nullopt;
-  if (!is_turned_over(body.output) || !is_turned_over(body.inputs[static_cast<size_t>(read->input)]))
-    return std::nullopt;
   const Index& from = read->subscripts[0];
   const AtomId last = body.loops.back().symbol;
   if (has_load(from) || coefficient(body.offset, last) != 1 || coefficient(from, last).value_or(1) < kFewestColumns)
@@ -75,7 +76,7 @@ class TileText {
   TileText(const KernelBody& body, const Expr& read, size_t across)
       : body_(body), read_(read), across_(across), columns_(body.loops[across]), rows_(body.loops.back()) {
     const auto tile = static_cast<int>(body_.inputs.size());
-    body_.inputs.push_back(ElementType::Float32);
+    body_.inputs.push_back(type_in_tile());
     const Index place =
         (symbol(columns_.symbol) - symbol(first_column_)) * Index(kRows) + symbol(rows_.symbol) - symbol(first_row_);
     body_.value = replace_reads(body.value, [&](int input, const std::vector<Index>& subscripts) {
@@ -101,7 +102,7 @@ class TileText {
     outer.enter({first_row_, rows_.low, rows_.high}, "row", step);
     outer.enter({first_column_, columns_.low, columns_.high}, "column", step);
     const std::string tile = "in" + std::to_string(body_.inputs.size() - 1);
-    const std::string turned = tile_ends(outer) + "float " + tile + "[" + std::to_string(kRows * kRows) + "];\n" +
+    const std::string turned = tile_ends(outer) + storage_name(type_in_tile()) + " " + tile + "[" + std::to_string(kRows * kRows) + "];\n" +
                                "gopt_runtime::transpose(in" + std::to_string(read_->input) + " + " +
                                outer.at(at_first(read_->subscripts[0])) + ", " +
                                stride_text(read_->subscripts[0], rows_) + ", " + tile + ", " + std::to_string(kRows) +
@@ -121,6 +122,10 @@ class TileText {
   }
 
  private:
+  ElementType type_in_tile() const {
+    const ElementType type = body_.inputs[static_cast<size_t>(read_->input)];
+    return is_of_8_bits(type) ? type : ElementType::Float32;
+  }
   Index at_first(const Index& index) const {
     return substitute(index, {{rows_.symbol, symbol(first_row_)}, {columns_.symbol, symbol(first_column_)}});
   }
@@ -183,7 +188,9 @@ std::optional<std::string> print_tiles(const KernelBody& body, bool parallel) {
   if (!collect_reads(body.value, reads, seen)) return std::nullopt;
   std::optional<size_t> across;
   const Expr* turned = nullptr;
+  if (!is_turned_in_tiles(body.output)) return std::nullopt;
   for (const Expr& read : reads) {
+    if (!is_turned_in_tiles(body.inputs[static_cast<size_t>(read->input)])) continue;
     const auto own = loop_across(body, read);
     if (own && body.loops.back().extent().constant() < kFewestRowsOfTile) return std::nullopt;
     if (own && across) return std::nullopt;  // one tile is enough to keep near
@@ -197,7 +204,10 @@ std::optional<std::string> print_tiles(const KernelBody& body, bool parallel) {
 
 std::optional<std::string> print_transposition(const KernelBody& body, bool parallel) {
   if (body.value->kind != ExprKind::Read) return print_tiles(body, parallel);
-  const auto across = loop_across(body, body.value);
+  const ElementType from = body.inputs[static_cast<size_t>(body.value->input)];
+  if (is_of_8_bits(from) || is_of_8_bits(body.output)) return print_tiles(body, parallel);
+  const bool is_moved = is_turned_over(body.output) && is_turned_over(from);
+  const auto across = is_moved ? loop_across(body, body.value) : std::nullopt;
   return across ? std::optional(MoveText(body, *across).print(parallel)) : std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// Kernels of floats or numbers of bf16, from one to the other, too, that read one of their inputs across the order in
+// Kernels of floats, of numbers of bf16 or of 8 bits, from one to the other, too, that read one input across the order in
 // which they write: in squares, by the runtime's gopt_transpose.h. What they compute on it beside moving it is computed
 // on a tile of it that is turned over first.
 #pragma once

@@ -1,5 +1,5 @@
 // Attention as one kernel: softmax(scale query key + mask) value for each matrix of a batch, with what moves elements
-// before and after it done by the steps through memory at which it reads and writes.
+// before and after it done by the steps through memory at which it reads and writes. Scores may also be chosen.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,15 @@ struct StridedMatrices {
   Index line = 0, element = 1;  // from one line to the next, and within a line
 };
 
+// Scores that are replaced by a number: those whose truth value in a tensor of Bool, which has a line of one for each
+// key, is not `kept`.
+struct AttentionChoice {
+  StridedMatrices at;
+  bool kept = true;
+  double otherwise = 0;
+  bool is_first = true;  // before the mask and the bias are added, else after
+};
+
 // A line of `query` and `key` has `depth` elements, one of `value` and `result` `value_depth`. There are `rows` lines
 // of query and result, `keys` of key and value. A line of the mask, and of the bias, has an element for each key.
 struct Attention {
@@ -28,6 +37,7 @@ struct Attention {
   double scale = 1;
   StridedMatrices query, key, value, result;
   std::optional<StridedMatrices> mask, bias;  // are both added to the scores; a bias only beside a mask
+  std::optional<AttentionChoice> choice;       // of the scores times the scale
   bool nan_is_zero = false;  // a line whose scores have no softmax (all of them masked, or one not a number) is zero
 };
 

@@ -126,9 +126,10 @@ struct Activation {
 
 // One step that a library kernel applies to its result before it is stored, in order.
 struct Epilogue {
-  enum class Kind { Bias, AddTensor, Activation, Quantize };
+  enum class Kind { Bias, AddTensor, Activation, Quantize, Cast };
   Kind kind;
-  NodePtr node;        // the node that it stands for; Quantize: with its scale and zero point, which are constants
+  NodePtr node;        // the node that it stands for; Quantize: with its scale and zero point, which are constants;
+                       // Cast: sums of integers are stored as they are
   BufferId operand{};  // Bias: the vector; AddTensor: the tensor
   Activation activation{};
 };
@@ -144,11 +145,14 @@ struct Prologue {
   int gates = -1;
 };
 
-// A convolution or product of integers of 8 bits: input 0 stands for (x - zero) scale, input 1 for the same with the
-// scale and the zero point that are inputs 2 and 3, one or one for each channel or column of the result.
+// A convolution or product of integers of 8 bits: input 0 stands for (x - zero) scale, input 1 for the same with a
+// scale and a zero point that are inputs, one or one for each channel or column of the result. Without scales, sums of
+// integers are the result.
 struct IntegerOperands {
   double scale = 1;
   int64_t zero = 0;
+  // Numbers of inputs; -1: there is none. `left_zero`: in place of the number, of what is known when it runs.
+  int right_scale = -1, right_zero = -1, left_zero = -1;
 };
 
 struct Kernel {

@@ -1,5 +1,5 @@
 // Integers of few bits that stand for floats: (integer - zero point) scale. Elementwise; scale and zero point
-// broadcast.
+// broadcast. What ONNX says has floats; by a scale of 64 bits it is what sums of integers are exact in.
 #include "context.h"
 
 namespace gopt::ir {
@@ -27,10 +27,12 @@ Shape shape_of_all(DefineContext& c) {
 void define_Dequantize(DefineContext& c) {
   const TensorExpr x = c.input(0), scale = c.input(1), zero = c.input(2);
   if (is_floating(x.element) || x.element == ElementType::Bool) c.fail("x is " + to_string(x.element));
-  if (scale.element != ElementType::Float32) c.fail("the scale is " + to_string(scale.element) + ", not f32");
+  const ElementType type = scale.element;
+  if (type != ElementType::Float32 && type != ElementType::Float64)
+    c.fail("the scale is " + to_string(type) + ", not f32 or f64");
   if (zero.element != x.element) c.fail("the zero point is " + to_string(zero.element) + ", x " + to_string(x.element));
-  c.output(ElementType::Float32, shape_of_all(c), [=](const std::vector<Index>& i) {
-    const auto real = [&](const TensorExpr& t) { return convert(ElementType::Float32, broadcast_at(t, i)); };
+  c.output(type, shape_of_all(c), [=](const std::vector<Index>& i) {
+    const auto real = [&](const TensorExpr& t) { return convert(type, broadcast_at(t, i)); };
     return (real(x) - real(zero)) * broadcast_at(scale, i);
   });
 }

@@ -154,9 +154,10 @@ Status expand_quantization(const Expansion& e) {
   const bool is_of_onnx =
       type == ElementType::UInt8 || type == ElementType::Int8 || type == ElementType::Int32 || e.opset() >= 21;
   const bool is_alike = of_scale && of_zero && *of_scale == *of_zero && (*of_scale < 0 || e.opset() >= 13);
-  if (!is_of_onnx || !is_alike || e.opset() < 10) {
+  const ElementType of_numbers = node.inputs[1].type().element;
+  if (!is_of_onnx || !is_alike || e.opset() < 10 || of_numbers != ElementType::Float32) {
     if (!quantizes) {
-      const Attributes to_float{{"to", Index(static_cast<int64_t>(ElementType::Float32))}};
+      const Attributes to_float{{"to", Index(static_cast<int64_t>(of_numbers))}};
       const std::string x = e.op("Cast", {e.input(0)}, "", to_float), zero = e.op("Cast", {e.input(2)}, "", to_float);
       e.op("Mul", {e.op("Sub", {x, zero}), e.input(1)}, e.output());
       return Unit{};

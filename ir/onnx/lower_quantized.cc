@@ -1,6 +1,7 @@
 // Quantization: integers with scales and zero points. What ONNX and com.microsoft's operators say on integers is what
 // they say of the numbers that these stand for, rounded once at the end: Quantize(operator(Dequantize(x), ...)).
 #include <algorithm>
+#include <functional>
 
 #include "quantized_values.h"
 
@@ -104,49 +105,85 @@ Value integer_product(Lowering& l, const Value& a, const Value& a_zero, const Va
 
 namespace {
 
-bool has_blocks(const Lowering& l) { return l.integer("block_size", 0) != 0; }
-// A type that may be said and be the only one that is done: float, which is that of the scale.
-bool is_float_or_unsaid(const Lowering& l, const std::string& attribute) {
+// A type that may be said, and is this one then.
+bool is_or_unsaid(const Lowering& l, const std::string& attribute, ElementType type) {
   const int64_t given = l.integer(attribute, 0);
-  return given == 0 || static_cast<ElementType>(given) == ElementType::Float32;
+  return given == 0 || static_cast<ElementType>(given) == type;
+}
+bool is_of_scales(ElementType type) { return type == ElementType::Float32 || is_half(type); }
+
+// A constant of 4 bits, two elements a byte, the lower ones first, is one of 8 here.
+Value input_of_bits(Lowering& l, size_t i) {
+  const Value given = l.any_input(i);
+  const ElementType type = given ? type_of(given) : ElementType::Undefined;
+  if ((type != ElementType::UInt4 && type != ElementType::Int4) || !given.node->is(OpKind::Constant)) return l.input(i);
+  const Tensor& packed = given.node->tensor;
+  std::vector<int64_t> values(static_cast<size_t>(packed.count()));
+  for (size_t k = 0; k < values.size(); k++) {
+    values[k] = static_cast<int64_t>(packed.bytes()[k / 2]) >> (4 * (k % 2)) & 15;
+    if (type == ElementType::Int4 && values[k] > 7) values[k] -= 16;
+  }
+  return l.constant(Tensor::from_values(type == ElementType::Int4 ? ElementType::Int8 : ElementType::UInt8,
+                                        packed.dims(), values));
+}
+
+// Scales or zero points of blocks along an axis of x, one for each element.
+Value spread_blocks(Lowering& l, const Value& of_blocks, const Value& x, int64_t axis, int64_t block) {
+  const int64_t extent = extent_of(x, axis);
+  Lowering::require(rank_of(of_blocks) == rank_of(x) && block > 0 &&
+                    extent_of(of_blocks, axis) == (extent + block - 1) / block);
+  std::vector<int64_t> places;
+  for (int64_t k = 0; k < extent; k++) places.push_back(k / block);
+  return l.op(OpKind::Gather, {of_blocks, l.integers_constant(places)}, {{"axis", Index(axis)}});
 }
 int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
   const int64_t given = l.integer("axis", 1);
   return rank_of(scale) == 0 ? 0 : l.axis(std::min<int64_t>(given, static_cast<int64_t>(rank) - 1), rank);
 }
 
+// How scales and zero points broadcast: of the whole tensor, of places along the axis, or of blocks along it.
+std::function<Value(const Value&)> along_of(Lowering& l, const Value& x, const Value& scale, int64_t axis) {
+  const int64_t block = l.integer("block_size", 0);
+  Lowering::require(block != 0 || rank_of(scale) <= 1);
+  return [&l, x, axis, block](const Value& v) {
+    return block != 0 ? spread_blocks(l, v, x, axis, block) : along_axis(l, v, axis, rank_of(x));
+  };
+}
+
 Values lower_quantize(Lowering& l) {
   const Value x = l.input(0), scale = l.input(1);
-  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "precision"));
+  Lowering::require(is_of_scales(type_of(scale)) && is_or_unsaid(l, "precision", ElementType::Float32));
   const int64_t given = l.integer("output_dtype", 0), axis = quantized_axis(l, rank_of(x), scale);
-  const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
+  const auto along = along_of(l, x, scale, axis);
   const ElementType type = given != 0 ? static_cast<ElementType>(given) : ElementType::UInt8;
   if (!l.has(2)) Lowering::require(is_quantized_type(type));
-  return {quantize(l, x, along(scale), l.has(2) ? along(l.input(2)) : l.scalar(type, 0))};
+  return {quantize(l, x, l.cast(along(scale), ElementType::Float32), l.has(2) ? along(l.input(2)) : l.scalar(type, 0))};
 }
 
 Values lower_dequantize(Lowering& l) {
-  const Value x = l.input(0), scale = l.input(1);
-  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "output_dtype"));
-  const int64_t axis = quantized_axis(l, rank_of(x), scale);
-  const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
-  return {dequantize(l, x, along(scale), l.has(2) ? along(l.input(2)) : Value{})};
+  const Value x = input_of_bits(l, 0), scale = l.input(1), zero = l.has(2) ? input_of_bits(l, 2) : Value{};
+  const ElementType type = type_of(scale);
+  Lowering::require(is_of_scales(type) && is_or_unsaid(l, "output_dtype", type));
+  const auto along = along_of(l, x, scale, quantized_axis(l, rank_of(x), scale));
+  const Value numbers = dequantize(l, x, l.cast(along(scale), ElementType::Float32), zero ? along(zero) : Value{});
+  return {l.cast(numbers, type)};
 }
 
 Values lower_mat_mul_integer(Lowering& l) {
   return {integer_product(l, l.input(0), optional_input(l, 2), l.input(1), optional_input(l, 3))};
 }
 
-// Sums of products of integers, which a double holds exactly: ONNX has no Conv of integers.
-Value integer_convolution(Lowering& l, const Value& x, const Value& x_zero, const Value& w, const Value& w_zero,
-                          const Value& bias) {
-  const Attributes attributes = window_attributes(l, {"dilations", "kernel_shape", "pads", "strides"});
-  Values inputs{centered(l, x, x_zero, 1, ElementType::Float64), centered(l, w, w_zero, 0, ElementType::Float64)};
-  if (bias) inputs.push_back(l.cast(bias, ElementType::Float64));
-  return l.cast(l.op(OpKind::Conv, inputs, attributes), ElementType::Int32);
-}
+// Sums of products of integers, which a double holds exactly: ONNX has no Conv of integers. The planner knows them.
 Values lower_conv_integer(Lowering& l) {
-  return {integer_convolution(l, l.input(0), optional_input(l, 2), l.input(1), optional_input(l, 3), {})};
+  const Value one = l.scalar(ElementType::Float64, 1);
+  const auto operand = [&](size_t i, int64_t axis) {
+    const Value x = l.input(i), zero = optional_input(l, i + 2);
+    Lowering::require(is_integer(type_of(x)));
+    const Value place = zero ? along_axis(l, zero, axis, rank_of(x)) : l.scalar(type_of(x), 0);
+    return l.op(OpKind::Dequantize, {x, one, place});
+  };
+  const Attributes attributes = window_attributes(l, {"dilations", "kernel_shape", "pads", "strides"});
+  return {l.cast(l.op(OpKind::Conv, {operand(0, 1), operand(1, 0)}, attributes), ElementType::Int32)};
 }
 
 Values lower_qlinear_mat_mul(Lowering& l) {

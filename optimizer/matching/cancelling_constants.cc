@@ -45,6 +45,15 @@ bool is_lost(double value, ElementType type) {
   return !std::isfinite(value) || std::fabs(value) < smallest;
 }
 
+bool any_infinite(const Tensor& tensor) {
+  const std::vector<double> values = tensor.to_doubles();
+  return std::any_of(values.begin(), values.end(), [](double v) { return !std::isfinite(v); });
+}
+// Elements that are infinite although no element of the operands was.
+bool overflows(const Tensor& a, const Tensor& b, const Tensor& result) {
+  return !any_infinite(a) && !any_infinite(b) && any_infinite(result);
+}
+
 // Of a product or quotient: elements that are lost although no element of the operands was.
 bool loses_product(const Tensor& a, const Tensor& b, const Tensor& result) {
   const auto any_lost = [](const Tensor& tensor) {
@@ -72,6 +81,7 @@ bool loses_constants(const Node& node) {
   if (!a || !b) return false;
   const auto result = interpret_node(node, {*a, *b});
   if (!result.ok()) return false;
+  if (overflows(*a, *b, result->front())) return true;
   return is_sum ? cancels(*a, *b, result->front()) : loses_product(*a, *b, result->front());
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "gopt/node_names.h"
+#include "gopt/portable.h"
 #include "matching/cancelling_constants.h"
 #include "matching/elements.h"
 
@@ -96,6 +97,8 @@ class Instantiator {
     GOPT_ASSIGN_OR_RETURN(made_[at], std::move(made));
     if (binding_.pattern->keeps_constants && loses_constants(*made_[at]))
       return Error{"constants would cancel, which may have been there to round, or overflow or vanish"};
+    if (const auto why = why_refused_by_runtimes(*made_[at]))
+      return Error{std::string(op_info(node.op).name) + " is refused by runtimes: " + *why};
     return Unit{};
   }
 

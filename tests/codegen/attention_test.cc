@@ -336,6 +336,27 @@ std::vector<BatchCase> cases_on_cpu() {
       cases.push_back(make_case("two" + std::to_string(seed + 1), text, seed + 1));
       seed++;
     }
+  // Scores that are replaced by a number: for a key, a line or both, before a mask is added or after, and times a factor.
+  const std::string chosen[] = {
+      "b0 = Where(t, s, least)\nb = Add(b0, m)\n", "b = Where(t, least, s)\n", "b0 = Where(t, some, s)\nb = Mul(b0, w1)\n",
+      "b0 = Add(m, s)\nb = Where(t, b0, some)\n", "b0 = Add(s, m)\nb1 = Add(b0, n)\nb = Where(t, infinite, b1)\n"};
+  for (const std::string& how : chosen)
+    for (const char* tests : {"[2,1,1,300]", "[1,1,ROWS,300]", "[3,ROWS,1]"})
+      for (const char* rows : {"50", "4", "1"}) {
+        // A line that is left out whole has no softmax.
+        if (how.find("infinite") != std::string::npos && tests[1] == '3') continue;
+        std::string text =
+            "input q : f32[2,3,ROWS,24]\ninput p : f32[2,3,300,24]\nk = Transpose(p) {perm=[0,1,3,2]}\n"
+            "input v : f32[2,3,300,30]\ninput t : bool" +
+            std::string(tests) +
+            "\ninput m : f32[300]\ninput n : f32[3,ROWS,1]\nconstant w1 = f32[] {0.25}\nconstant some = f32[] {-3}\n"
+            "constant least = f32[] {-3.4e38}\nconstant infinite = f32[] {-inf}\na = MatMul(q, k)\ns = Mul(a, w1)\n" +
+            how + "c = Softmax(b) {axis=-1}\nd = MatMul(c, v)\noutput y = d";
+        for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
+        const char* const sums = how.find(", n)") != std::string::npos ? "two_" : "";
+        cases.push_back(make_case(sums + ("chosen" + std::to_string(seed + 1)), text, seed + 1));
+        seed++;
+      }
   // A decoder's few lines: of depths that no vector divides, heads side by side, and keys that heads share.
   add("few", ("input q : f32[3,2,5]\ninput p : f32[3,9,5]\ninput v : f32[3,9,3]\ninput m : f32[3,2,1]\n"
               "k = Transpose(p) {perm=[0,2,1]}\n" +
@@ -380,6 +401,7 @@ TEST(AttentionOnCpu, AgreesWithTheInterpreter) {
     const Kernel* const kernel = attention_of(*plan);
     ASSERT_NE(kernel, nullptr) << c.name;
     EXPECT_EQ(kernel->attention->bias.has_value(), c.name.starts_with("two")) << c.name;
+    EXPECT_EQ(kernel->attention->choice.has_value(), c.name.find("chosen") != std::string::npos) << c.name;
   }
   for (const int threads : {1, 3})
     for (const std::string& line : run_batch(cases, costs, "attention", {.kind = TargetKind::Cpu, .threads = threads}))

@@ -142,6 +142,28 @@ const std::vector<Row>& cast_rows() {
   return rows;
 }
 
+// Sums alone, of an image whose zero point is known when it runs, as ConvInteger is read.
+std::string sums(const std::string& image_type, const std::string& image, const std::string& weight_type,
+                 const std::string& weights, const std::string& zeros, const std::string& attributes) {
+  return "input x : " + image_type + "[" + image + "]\ninput zx : " + image_type +
+         "[]\nconstant one = f64[] {1}\ndx = Dequantize(x, one, zx)\ninput w1 : " + weight_type + "[" + weights +
+         "]\nconstant zw = " + weight_type + zeros + "\ndw = Dequantize(w1, one, zw)\nc = Conv(dx, dw) {" +
+         attributes + "}\ns = Cast(c) {to=6}\noutput y = s";
+}
+const std::vector<Row>& sum_rows() {
+  static const std::vector<Row> rows{
+      {"sums", sums("u8", "2,12,9,8", "i8", "19,12,3,3", "[] {0}", "pads=[1,1,1,1]")},
+      {"sums_strided", sums("u8", "1,3,21,20", "u8", "24,3,7,7", "[] {131}", "strides=[2,2], pads=[3,3,3,3]")},
+      {"sums_signed", sums("i8", "1,16,7,9", "i8", "70,16,1,1", "[] {-3}", "")},
+      {"sums_same", sums("i8", "1,16,7,9", "u8", "7,16,2,3", "[7,1,1,1] {0, 9, 100, 128, 140, 200, 255}",
+                         "auto_pad=\"SAME_LOWER\", strides=[2,1]")},
+      {"sums_groups", sums("u8", "1,24,7,6", "i8", "40,6,3,3", "[] {5}", "group=4, dilations=[1,2], pads=[1,2,1,2]")},
+      {"sums_depthwise", sums("u8", "1,37,7,6", "u8", "37,1,3,3", "[] {120}", "group=37, pads=[1,1,1,1]")},
+      {"sums_one_axis", sums("u8", "2,10,50", "i8", "20,10,5", "[] {0}", "pads=[2,2], strides=[2]")},
+  };
+  return rows;
+}
+
 std::vector<BatchCase> cases() {
   std::vector<BatchCase> cases;
   for (const Row& row : rows()) {
@@ -149,7 +171,9 @@ std::vector<BatchCase> cases() {
     cases.back().step = row.rounds ? 1 : 0;
     EXPECT_TRUE(is_of_integers(cases.back().graph)) << row.name;
   }
-  for (const Row& row : cast_rows()) {
+  std::vector<Row> of_sums = cast_rows();
+  of_sums.insert(of_sums.end(), sum_rows().begin(), sum_rows().end());
+  for (const Row& row : of_sums) {
     cases.push_back(make_case(row.name, row.text, cases.size() + 1, 256));
     EXPECT_TRUE(is_of_integers(cases.back().graph)) << row.name;
   }
@@ -186,7 +210,11 @@ TEST(IntegerKernels, LeaveOthersAlone) {
       make_case("three_axes",
                 left("u8", "1,2,4,4,4", 10) + weights("i8", "3,2,2,2,2", "", 1, 0) + "c = Conv(dx, dw)\n" +
                     result("c", "u8", 0.4, 100),
-                4, 256)};
+                4, 256),
+      // Sums of 64 bits that are used as they are, of a scale, and of three axes.
+      make_case("wide_sums", sums("u8", "1,4,5,5", "i8", "6,4,3,3", "[] {0}", "") + "\noutput z = c", 5, 256),
+      make_case("three_axes_of_sums", sums("u8", "1,2,4,4,4", "i8", "3,2,2,2,2", "[] {3}", "pads=[1,0,1,0,1,0]"), 6,
+                256)};
   for (BatchCase& c : others) c.step = 1;
   EXPECT_EQ(run_batch(others, true, {TargetKind::Cpu, 1}), std::vector<std::string>{});
 }

@@ -93,6 +93,30 @@ void scale_scores(float* scores, int64_t keys, float scale, const float* mask, i
   }
 }
 
+// Scores times the scale, or the number in their place. `choices` of a key are `step` after those of the one before,
+// and have a number for each lane or one for all: 1 where scores are kept.
+template <int vectors, bool for_each_lane>
+void choose_scores(float* scores, int64_t keys, float scale, float otherwise, const float* choices, int64_t step) {
+  constexpr int kWidth = vectors * kLanes;
+  for (int64_t k = 0; k < keys; k++, scores += kWidth, choices += step) {
+#pragma omp simd
+    for (int i = 0; i < kWidth; i++) {
+      const float scaled = scores[i] * scale;
+      scores[i] = (for_each_lane ? choices[i] : *choices) != 0 ? scaled : otherwise;
+    }
+  }
+}
+
+// Truth values as numbers: 1 where they are what is kept.
+void take_choices(const uint8_t* from, int64_t step, int64_t count, bool kept, float* to) {
+  if (step == 1) {
+#pragma omp simd
+    for (int64_t k = 0; k < count; k++) to[k] = (from[k] != 0) == kept ? 1.0f : 0.0f;
+  } else {
+    for (int64_t k = 0; k < count; k++) to[k] = (from[k * step] != 0) == kept ? 1.0f : 0.0f;
+  }
+}
+
 // Where all scores up to here are masked, exponentials are zero: of a line that stays so nothing is made.
 template <int vectors>
 void take_exponentials(float* scores, int64_t keys, Softmax<vectors>& lines, const float* before) {
@@ -245,17 +269,20 @@ AttentionShape with_lines_together(const AttentionShape& s, int threads) {
   const bool is_worth =
       s.rows == 1 && lines > 1 && (lines <= kFewLines || 4 * lines >= 3 * kLanes) && s.batch[0] * s.batch[1] >= threads;
   if (!is_worth || !is_shared(s.key) || !is_shared(s.value)) return s;
-  if ((s.has_mask && !is_shared(s.mask)) || (s.has_bias && !is_shared(s.bias))) return s;
+  if ((s.has_mask && !is_shared(s.mask)) || (s.has_bias && !is_shared(s.bias)) ||
+      (s.has_choice && !is_shared(s.choice)))
+    return s;
   AttentionShape together = s;
   together.rows = lines;
   together.query.line = s.query.batch[2], together.result.line = s.result.batch[2], together.mask.line = 0,
-  together.bias.line = 0;
+  together.bias.line = together.choice.line = 0;
   const auto drop_last = [](int64_t(&axes)[3], int64_t first) {
     axes[2] = axes[1], axes[1] = axes[0], axes[0] = first;
   };
   drop_last(together.batch, 1);
   for (AttentionMatrices* m :
-       {&together.query, &together.key, &together.value, &together.result, &together.mask, &together.bias})
+       {&together.query, &together.key, &together.value, &together.result, &together.mask, &together.bias,
+        &together.choice})
     drop_last(m->batch, 0);
   return together;
 }
@@ -279,8 +306,51 @@ size_t AttentionRows::floats_a_thread() const {
   return static_cast<size_t>((s_.depth + 2 * part_ + s_.value_depth) * vectors_ * kLanes);
 }
 
+// A part of the scores times the scale, with the mask and the bias, and the largest of each line.
 template <int vectors>
-void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t rows, float* scratch) const {
+void AttentionRows::mask_scores(const AttentionOperands& from, int64_t first_row, int64_t rows, int64_t key,
+                                int64_t keys, float* scores, float* masks, float scale, float* largest) const {
+  constexpr int kWidth = vectors * kLanes;
+  static constexpr float kNone = 0;
+  if (!(from.mask && s_.mask.line != 0) && !from.bias)
+    return scale_scores<vectors, false>(scores, keys, scale, from.mask ? from.mask + key * s_.mask.element : &kNone,
+                                        from.mask ? s_.mask.element : 0, largest);
+  const float* own = from.mask + first_row * s_.mask.line + key * s_.mask.element;
+  if (s_.mask.element == 1 && s_.mask.line != 0) {
+    transpose(own, s_.mask.line, masks, kWidth, rows, keys);
+  } else {
+    for (int64_t k = 0; k < keys; k++)
+      for (int64_t r = 0; r < rows; r++) masks[k * kWidth + r] = own[r * s_.mask.line + k * s_.mask.element];
+  }
+  if (from.bias)
+    add_to_lanes(from.bias + first_row * s_.bias.line + key * s_.bias.element, s_.bias, rows, keys, kWidth, masks);
+  scale_scores<vectors, true>(scores, keys, scale, masks, kWidth, largest);
+}
+
+template <int vectors>
+void AttentionRows::choose_scores(const AttentionOperands& from, int64_t first_row, int64_t rows, int64_t key,
+                                  int64_t keys, float* scores, float* choices, float scale) const {
+  constexpr int kWidth = vectors * kLanes;
+  constexpr int64_t kTogether = 128;  // keys
+  const uint8_t* own = from.choice + first_row * s_.choice.line;
+  float lines[kTogether * kWidth];
+  for (int64_t first = 0; first < keys; first += kTogether, scores += kTogether * kWidth) {
+    const int64_t count = std::min(kTogether, keys - first);
+    const uint8_t* const start = own + (key + first) * s_.choice.element;
+    if (s_.choice.line == 0) {
+      take_choices(start, s_.choice.element, count, s_.kept, lines);
+      gopt_runtime::choose_scores<vectors, false>(scores, count, scale, s_.otherwise, lines, 1);
+      continue;
+    }
+    for (int64_t r = 0; r < rows; r++)
+      take_choices(start + r * s_.choice.line, s_.choice.element, count, s_.kept, lines + r * kTogether);
+    transpose(lines, kTogether, choices, kWidth, rows, count);
+    gopt_runtime::choose_scores<vectors, true>(scores, count, scale, s_.otherwise, choices, kWidth);
+  }
+}
+
+template <int vectors>
+void AttentionRows::compute(const AttentionOperands& from, int64_t first_row, int64_t rows, float* scratch) const {
   constexpr int kWidth = vectors * kLanes;
   float *const query = scratch, *const scores = query + s_.depth * kWidth, *const masks = scores + part_ * kWidth,
                *const sums = masks + part_ * kWidth;
@@ -289,8 +359,8 @@ void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t row
   Softmax<vectors> lines;
   std::fill(std::begin(lines.largest), std::end(lines.largest), -kInfinity);
   std::fill(std::begin(lines.sum), std::end(lines.sum), 0.0f);
-  const bool has_row_masks = (from.mask && s_.mask.line != 0) || from.bias;
-  static constexpr float kNone = 0;
+  // Of lanes without a line.
+  const bool has_row_masks = (from.mask && s_.mask.line != 0) || from.bias || (from.choice && s_.choice.line != 0);
   if (has_row_masks && rows < kWidth) std::fill(masks, masks + part_ * kWidth, 0.0f);
   for (int64_t key = 0; key < s_.keys; key += part_) {
     const int64_t keys = std::min(part_, s_.keys - key);
@@ -298,20 +368,18 @@ void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t row
                              keys);
     alignas(64) float before[kWidth];
     std::copy(std::begin(lines.largest), std::end(lines.largest), before);
-    if (has_row_masks) {
-      const float* own = from.mask + first_row * s_.mask.line + key * s_.mask.element;
-      if (s_.mask.element == 1 && s_.mask.line != 0) {
-        transpose(own, s_.mask.line, masks, kWidth, rows, keys);
-      } else {
-        for (int64_t k = 0; k < keys; k++)
-          for (int64_t r = 0; r < rows; r++) masks[k * kWidth + r] = own[r * s_.mask.line + k * s_.mask.element];
-      }
-      if (from.bias)
-        add_to_lanes(from.bias + first_row * s_.bias.line + key * s_.bias.element, s_.bias, rows, keys, kWidth, masks);
-      scale_scores<vectors, true>(scores, keys, s_.scale, masks, kWidth, lines.largest);
+    const bool is_chosen_first = from.choice && !s_.chooses_last, is_chosen_last = from.choice && s_.chooses_last;
+    if (is_chosen_first) choose_scores<vectors>(from, first_row, rows, key, keys, scores, masks, s_.scale);
+    const float scale = is_chosen_first ? 1 : s_.scale;
+    if (is_chosen_last) {
+      alignas(64) float unused[kWidth];
+      std::copy(std::begin(lines.largest), std::end(lines.largest), unused);
+      mask_scores<vectors>(from, first_row, rows, key, keys, scores, masks, scale, unused);
+      choose_scores<vectors>(from, first_row, rows, key, keys, scores, masks, 1);
+      static constexpr float kNone = 0;
+      scale_scores<vectors, false>(scores, keys, 1, &kNone, 0, lines.largest);
     } else {
-      scale_scores<vectors, false>(scores, keys, s_.scale, from.mask ? from.mask + key * s_.mask.element : &kNone,
-                                   from.mask ? s_.mask.element : 0, lines.largest);
+      mask_scores<vectors>(from, first_row, rows, key, keys, scores, masks, scale, lines.largest);
     }
     take_exponentials<vectors>(scores, keys, lines, before);
     const Factors weighted{from.value + key * s_.value.line, scores, 1, s_.value.line, keys, sums};
@@ -334,21 +402,37 @@ void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t row
   transpose(sums, kWidth, from.result + first_row * s_.result.line, s_.result.line, s_.value_depth, rows);
 }
 
-void AttentionRows::compute_few(const Operands& from, float* scratch) const {
+// Of one line, as compute() has them.
+void AttentionRows::score_line(const AttentionOperands& from, int64_t row, int64_t key, int64_t keys,
+                               float* scores) const {
+  const auto choose = [&](float scale) {
+    const uint8_t* own = from.choice + row * s_.choice.line + key * s_.choice.element;
+#pragma omp simd
+    for (int64_t k = 0; k < keys; k++)
+      scores[k] = (own[k * s_.choice.element] != 0) == s_.kept ? scores[k] * scale : s_.otherwise;
+  };
+  static constexpr float kNone = 0;
+  const bool is_chosen_first = from.choice && !s_.chooses_last;
+  if (is_chosen_first) choose(s_.scale);
+  const float* mask = from.mask ? from.mask + row * s_.mask.line + key * s_.mask.element : &kNone;
+  if (from.mask || !is_chosen_first)
+    scale_line(scores, keys, is_chosen_first ? 1 : s_.scale, mask, from.mask ? s_.mask.element : 0);
+  if (from.bias)
+    scale_line(scores, keys, 1, from.bias + row * s_.bias.line + key * s_.bias.element, s_.bias.element);
+  if (from.choice && s_.chooses_last) choose(1);
+}
+
+void AttentionRows::compute_few(const AttentionOperands& from, float* scratch) const {
   const int64_t width = in_vectors(s_.value_depth);
   float *const scores = scratch, *const sums = scores + in_vectors(part_);
   std::fill(sums, sums + s_.rows * width, 0.0f);
   LineSoftmax lines[kFewLines];
-  static constexpr float kNone = 0;
   for (int64_t key = 0; key < s_.keys; key += part_) {
     const int64_t keys = std::min(part_, s_.keys - key);
     for (int64_t row = 0; row < s_.rows; row++) {
       multiply_by_lines(from.query + row * s_.query.line, {from.key + key * s_.key.line, s_.key.line, keys, s_.depth},
                         scores);
-      const float* mask = from.mask ? from.mask + row * s_.mask.line + key * s_.mask.element : &kNone;
-      scale_line(scores, keys, s_.scale, mask, from.mask ? s_.mask.element : 0);
-      if (from.bias)
-        scale_line(scores, keys, 1, from.bias + row * s_.bias.line + key * s_.bias.element, s_.bias.element);
+      score_line(from, row, key, keys, scores);
       const float factor = lines[row].take_exponentials(scores, keys);
       float* const own = sums + row * width;
       if (key > 0)
@@ -364,7 +448,7 @@ void AttentionRows::compute_few(const Operands& from, float* scratch) const {
   }
 }
 
-void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row, int64_t rows, float* scratch) const {
+void AttentionRows::compute(int vectors, const AttentionOperands& from, int64_t first_row, int64_t rows, float* scratch) const {
   switch (vectors) {
     case 1: return compute<1>(from, first_row, rows, scratch);
     case 2: return compute<2>(from, first_row, rows, scratch);
@@ -373,11 +457,9 @@ void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row
   }
 }
 
-void AttentionRows::run(const float* query, const float* key, const float* value, const float* mask, const float* bias,
-                        float* result, void* scratch) const {
-  const int64_t width = has_few_ ? s_.rows : vectors_ * kLanes, blocks = ceil_div(s_.rows, width),
-                all = count_of(s_) * blocks;
-  share_each(all, threads_, [&](int64_t task, int slot) {
+void AttentionRows::run(const AttentionOperands& all, void* scratch) const {
+  const int64_t width = has_few_ ? s_.rows : vectors_ * kLanes, blocks = ceil_div(s_.rows, width);
+  share_each(count_of(s_) * blocks, threads_, [&](int64_t task, int slot) {
     const int64_t matrix = task / blocks, first_row = task % blocks * width;
     const int64_t place[3] = {matrix / (s_.batch[1] * s_.batch[2]), matrix / s_.batch[2] % s_.batch[1],
                               matrix % s_.batch[2]};
@@ -386,16 +468,17 @@ void AttentionRows::run(const float* query, const float* key, const float* value
     };
     const int64_t rows = std::min(width, s_.rows - first_row);
     if (s_.keys == 0) {  // a sum of nothing
-      float* const lines = result + at(s_.result) + first_row * s_.result.line;
+      float* const lines = all.result + at(s_.result) + first_row * s_.result.line;
       for (int64_t row = 0; row < rows; row++) std::fill_n(lines + row * s_.result.line, s_.value_depth, 0.0f);
       return;
     }
-    const Operands from{query + at(s_.query),
-                        key + at(s_.key),
-                        value + at(s_.value),
-                        mask ? mask + at(s_.mask) : nullptr,
-                        bias ? bias + at(s_.bias) : nullptr,
-                        result + at(s_.result)};
+    const AttentionOperands from{all.query + at(s_.query),
+                                 all.key + at(s_.key),
+                                 all.value + at(s_.value),
+                                 all.mask ? all.mask + at(s_.mask) : nullptr,
+                                 all.bias ? all.bias + at(s_.bias) : nullptr,
+                                 all.choice ? all.choice + at(s_.choice) : nullptr,
+                                 all.result + at(s_.result)};
     float* const own = static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread();
     if (has_few_) return compute_few(from, own);
     compute(static_cast<int>(ceil_div(rows, kLanes)), from, first_row, rows, own);

@@ -318,7 +318,7 @@ void AttentionTiles::compute_in_floats(const Operands& from, int64_t first_row, 
   gather(from.query, s_.query, s_.rows, s_.depth, r.query);
   gather(from.key, s_.key, s_.keys, s_.depth, r.key);
   gather(from.value, s_.value, s_.keys, s_.value_depth, r.value);
-  in_floats_.run(r.query, r.key, r.value, from.mask, nullptr, r.made, r.rows);
+  in_floats_.run({r.query, r.key, r.value, from.mask, nullptr, nullptr, r.made}, r.rows);
   for (int64_t i = first_row; i < last_row; i++) put_line(r.made + i * s_.value_depth, from.result, i);
 }
 

@@ -63,13 +63,17 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
 }
 
 namespace {
-void run_integers(const IntegerImages& own, const void* addend) {
+// Posts: a tensor that is added, and the source's zero point.
+void run_integers(const IntegerImages& own, const std::vector<std::pair<int, memory>>& posts) {
+  const void* found[2] = {};
+  for (const auto& [number, operand] : posts) found[number] = operand.get_data_handle();
+  const void *addend = found[0], *src_zero = found[1];
   const auto at = [](const memory& m, int64_t offset) { return static_cast<char*>(m.get_data_handle()) + offset; };
   for (int64_t image = 0; image < own.images; image++) {
     if (own.packs) own.product.pack(at(own.weights, image * own.weight_bytes), own.strides, at(own.packed, 0));
     own.product.run(at(own.src, image * own.src_bytes), at(own.packed, 0),
                     addend ? static_cast<const char*>(addend) + image * own.dst_bytes : nullptr,
-                    at(own.dst, image * own.dst_bytes), at(own.scratch, 0));
+                    at(own.dst, image * own.dst_bytes), at(own.scratch, 0), src_zero);
   }
 }
 }  // namespace
@@ -152,15 +156,17 @@ void Library::run(size_t primitive) {
   if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
   if (p.attention) {
     const auto& call = *p.attention;
-    call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.bias),
-                       data(call.result), data(call.scratch));
+    const void* choice = call.choice ? call.choice.get_data_handle() : nullptr;
+    call.attention.run({data(call.query), data(call.key), data(call.value), data(call.mask), data(call.bias),
+                        static_cast<const uint8_t*>(choice), data(call.result)},
+                       data(call.scratch));
   }
   if (p.attention_tiles) {
     const auto& call = *p.attention_tiles;
     call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.result),
                        data(call.scratch));
   }
-  if (p.integers) run_integers(*p.integers, p.posts.empty() ? nullptr : p.posts[0].second.get_data_handle());
+  if (p.integers) run_integers(*p.integers, p.posts);
   for (const Step& step : p.after) s.execute(step);
 }
 

@@ -92,6 +92,8 @@ struct IntegerCall {
   bool constant_weights = true;
   bool scale_a_channel = false, zero_a_channel = false;  // of the weights; else one for all
   IntegerOperands operands;
+  bool has_src_zero = false;  // a number of the source's type in memory, which is asked for at each run
+  const void* src_zero = nullptr;
   struct Result : IntegerResult {
     float step = 1;  // of 8 bits: what one is
   } result;
@@ -146,9 +148,9 @@ class Library {
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
   void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
-  // Value, mask and bias (of one that has any) are bound as posts 0, 1 and 2.
+  // Value, and those of mask, bias and choice that there are, are bound as posts 0, 1, ...
   void add(const AttentionShape& attention, const void* query, const void* key, const void* value, const void* mask,
-           const void* bias, void* result);
+           const void* bias, const void* choice, void* result);
   // Scales and zero points of weights, and biases (null: none), are there when the primitive is added.
   void add(const IntegerCall& call, const void* src, const void* weights, const void* scales, const void* zeros,
            const void* bias, void* dst);

@@ -15,6 +15,11 @@ namespace {
 constexpr int64_t kBlockRows = 96;  // that are computed with one panel: a multiple of the rows of every tile
 constexpr uint8_t kFlip = 128;      // between signed and unsigned: the same number, 128 away
 
+void copy_flipped(const uint8_t* __restrict from, uint8_t flip, int64_t count, uint8_t* __restrict to) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; i++) to[i] = from[i] ^ flip;
+}
+
 int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 size_t lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -189,7 +194,14 @@ size_t IntegerProduct::scratch_bytes() const {
          lines(static_cast<size_t>(row_sums) * sizeof(int32_t));
 }
 
-const uint8_t* IntegerProduct::prepare(const void* src, uint8_t* scratch) const {
+// The source's zero point, of the numbers that are multiplied.
+int32_t IntegerProduct::zero_of(const void* src_zero) const {
+  if (!src_zero) return operands_.src_zero;
+  const uint8_t zero = *static_cast<const uint8_t*>(src_zero);
+  return operands_.src == IntegerType::Int8 ? zero ^ kFlip : zero;
+}
+
+const uint8_t* IntegerProduct::prepare(const void* src, int32_t zero, uint8_t* scratch) const {
   const auto* from = static_cast<const uint8_t*>(src);
   if (!copies_) return from;
   const int64_t place = s_.groups * s_.in, line = extent_[1] * place, before = s_.pads[1] * place;
@@ -199,13 +211,13 @@ const uint8_t* IntegerProduct::prepare(const void* src, uint8_t* scratch) const 
     uint8_t* to = scratch + y * line;
     const int64_t source = y - s_.pads[0];
     if (source < 0 || source >= s_.src[0]) {
-      std::memset(to, operands_.src_zero, static_cast<size_t>(line));
+      std::memset(to, zero, static_cast<size_t>(line));
       return;
     }
     const uint8_t* own = from + source * s_.src[1] * place;
-    std::memset(to, operands_.src_zero, static_cast<size_t>(before));
-    for (int64_t i = 0; i < inner; i++) to[before + i] = own[i] ^ flip;
-    std::memset(to + before + inner, operands_.src_zero, static_cast<size_t>(line - before - inner));
+    std::memset(to, zero, static_cast<size_t>(before));
+    copy_flipped(own, flip, inner, to + before);
+    std::memset(to + before + inner, zero, static_cast<size_t>(line - before - inner));
   });
   return scratch;
 }
@@ -272,15 +284,17 @@ void IntegerProduct::run_depthwise(const uint8_t* image, const int32_t* packed, 
   });
 }
 
-void IntegerProduct::run(const void* src, const void* packed, const void* addend, void* dst, void* scratch) const {
+void IntegerProduct::run(const void* src, const void* packed, const void* addend, void* dst, void* scratch,
+                         const void* src_zero) const {
   auto* own = static_cast<uint8_t*>(scratch);
-  const uint8_t* image = prepare(src, own);
+  const int32_t src_place = zero_of(src_zero);
+  const uint8_t* image = prepare(src, src_place, own);
   const auto* sums = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + lines(weight_bytes()));
   auto* corrections = reinterpret_cast<int32_t*>(own + image_bytes());
   const auto terms = static_cast<int32_t>(static_cast<int64_t>(runs_.size()) * run_bytes_);
   for (int64_t c = 0; c < channels(); c++) {
     const int32_t zero = is_depthwise() ? 0 : operands_.weight_zeros[static_cast<size_t>(c)];
-    corrections[c] = operands_.src_zero * (terms * zero - sums[c]) + result_.steps[static_cast<size_t>(c)];
+    corrections[c] = src_place * (terms * zero - sums[c]) + result_.steps[static_cast<size_t>(c)];
   }
   std::fill_n(corrections + channels(), kPanel, 0);
   if (is_depthwise()) return run_depthwise(image, static_cast<const int32_t*>(packed), corrections, addend, dst);

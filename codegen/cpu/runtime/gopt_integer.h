@@ -69,8 +69,10 @@ class IntegerProduct {
   void pack(const void* weights, const WeightStrides& strides, void* packed) const;
 
   size_t scratch_bytes() const;
-  // One image. `addend`: of the result's shape, may be where that is; null: there is none.
-  void run(const void* src, const void* packed, const void* addend, void* dst, void* scratch) const;
+  // One image. `addend`: of the result's shape, may be where that is; null: there is none. `src_zero`: in place of
+  // the operands' own, a number of the source's type; null: there is none.
+  void run(const void* src, const void* packed, const void* addend, void* dst, void* scratch,
+           const void* src_zero = nullptr) const;
 
   class Starts;
 
@@ -83,7 +85,8 @@ class IntegerProduct {
   void pack_panel(const uint8_t* weights, const WeightStrides& strides, int64_t group, int64_t panel, int8_t* packed,
                   int32_t* sums) const;
   void pack_depthwise(const uint8_t* weights, const WeightStrides& strides, int32_t* packed, int32_t* sums) const;
-  const uint8_t* prepare(const void* src, uint8_t* scratch) const;
+  int32_t zero_of(const void* src_zero) const;
+  const uint8_t* prepare(const void* src, int32_t zero, uint8_t* scratch) const;
   void sum_rows(const uint8_t* image, int32_t* sums) const;
   void run_depthwise(const uint8_t* image, const int32_t* packed, const int32_t* corrections, const void* addend,
                      void* dst) const;

@@ -141,6 +141,7 @@ void Library::add(const IntegerCall& c, const void* src, const void* weights, co
                     : s.packed_as(weights, call.weights.get_desc(), packed, call.product.packed_form(),
                                   [&](memory& to) { call.product.pack(weights, call.strides, to.get_data_handle()); });
   call.scratch = s.temporary(p, State::bytes(call.product.scratch_bytes()));
+  if (c.has_src_zero) p.posts.emplace_back(1, s.at(State::bytes(1), c.src_zero));
   if (c.second.adds) p.posts.emplace_back(0, s.at(State::bytes(product_of(c.dst)), c.second.addend));
   p.integers = std::make_unique<IntegerImages>(std::move(call));
   s.primitives.push_back(std::move(p));

@@ -123,7 +123,7 @@ struct PoolingCall {
 template <class Kernel>
 struct AttentionCall {
   Kernel attention;
-  memory query, key, value, mask, bias, result, scratch;
+  memory query{}, key{}, value{}, mask{}, bias{}, choice{}, result{}, scratch{};
 };
 
 // A product of a few rows in loops of our own.

@@ -176,7 +176,7 @@ void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* 
 }
 
 void Library::add(const AttentionShape& a, const void* query, const void* key, const void* value, const void* mask,
-                  const void* bias, void* result) {
+                  const void* bias, const void* choice, void* result) {
   State& s = *state_;
   const double matrices = static_cast<double>(a.batch[0] * a.batch[1] * a.batch[2]);
   const auto depths = static_cast<double>(a.depth + a.value_depth), rows = static_cast<double>(a.rows),
@@ -188,26 +188,24 @@ void Library::add(const AttentionShape& a, const void* query, const void* key, c
   const auto bind = [&](auto& own, size_t scratch_floats) {
     own.query = s.view(p.src, address, query);
     own.key = s.view(p.weights, address, key);
-    own.value = s.at(address, value);
-    p.posts.emplace_back(0, own.value);
-    if (a.has_mask) {
-      own.mask = s.at(address, mask);
-      p.posts.emplace_back(1, own.mask);
-    }
-    if (a.has_bias) {
-      own.bias = s.at(address, bias);
-      p.posts.emplace_back(2, own.bias);
-    }
+    const auto add_post = [&](memory& operand, const void* at) {
+      operand = s.at(address, at);
+      p.posts.emplace_back(static_cast<int>(p.posts.size()), operand);
+    };
+    add_post(own.value, value);
+    if (a.has_mask) add_post(own.mask, mask);
+    if (a.has_bias) add_post(own.bias, bias);
+    if (a.has_choice) add_post(own.choice, choice);
     own.result = s.view(p.dst, address, result);
     own.scratch = s.temporary(p, State::floats(scratch_floats));
   };
   const bool is_of_floats = a.operands == Element::Float && a.result_element == Element::Float;
   if (a.tile_terms > 0 && a.keys > 0 && (has_amx() || !is_of_floats)) {  // of no keys, loops make zeros
-    AttentionCall<AttentionTiles> own{AttentionTiles(a, threads, TileUnit::Amx, has_amx()), {}, {}, {}, {}, {}, {}, {}};
+    AttentionCall<AttentionTiles> own{AttentionTiles(a, threads, TileUnit::Amx, has_amx())};
     bind(own, own.attention.scratch_bytes() / sizeof(float) + 1);
     p.attention_tiles = std::make_unique<AttentionCall<AttentionTiles>>(std::move(own));
   } else {
-    AttentionCall<AttentionRows> own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}, {}};
+    AttentionCall<AttentionRows> own{AttentionRows(a, threads)};
     bind(own, own.attention.scratch_floats());
     p.attention = std::make_unique<AttentionCall<AttentionRows>>(std::move(own));
   }

@@ -26,14 +26,23 @@ inline Vector load(const float* p) {
   return v;
 }
 
+using Integers = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
+using HalfIntegers = int16_t __attribute__((vector_size(kLanes * sizeof(int16_t))));
 using Words = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
 using HalfWords = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
 
-// What takes two bytes is bfloat16: the upper half of a float.
+// What takes two bytes is bfloat16: the upper half of a float; what takes one is an integer.
 template <class From>
 inline Vector load_lanes(const From* p) {
   if constexpr (sizeof(From) == sizeof(float)) {
     return load(p);
+  } else if constexpr (sizeof(From) == 1) {
+    typedef From Bytes __attribute__((vector_size(kLanes)));
+    Bytes bytes;
+    std::memcpy(&bytes, p, sizeof bytes);
+    // GCC takes them one by one where they become four times as wide at once.
+    const HalfIntegers halves = __builtin_convertvector(bytes, HalfIntegers);
+    return __builtin_convertvector(__builtin_convertvector(halves, Integers), Vector);
   } else {
     HalfWords halves;
     std::memcpy(&halves, p, sizeof halves);
@@ -44,11 +53,15 @@ inline Vector load_lanes(const From* p) {
   }
 }
 
-// Rounded to the nearest, halves to even.
+// Rounded to the nearest, halves to even; what takes one byte is an integer of its range.
 template <class To>
 inline void store_lanes_of(const Vector& v, To* p) {
   if constexpr (sizeof(To) == sizeof(float)) {
     std::memcpy(p, &v, sizeof v);
+  } else if constexpr (sizeof(To) == 1) {
+    typedef To Bytes __attribute__((vector_size(kLanes)));
+    const Bytes bytes = __builtin_convertvector(__builtin_convertvector(v, Integers), Bytes);
+    std::memcpy(p, &bytes, sizeof bytes);
   } else {
     Words words;
     std::memcpy(&words, &v, sizeof words);

@@ -1,0 +1,15 @@
+// What ONNX says and no runtime runs: rewrites do not make it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gopt/graph.h"
+
+namespace gopt {
+
+// Why ONNX Runtime's CPU refuses a node that ONNX allows; nothing where it does not. Known are pads of pooling that are
+// no smaller than the window, and operators that it has no kernel of in 64 bits.
+std::optional<std::string> why_refused_by_runtimes(const Node& node);
+
+}  // namespace gopt
