@@ -264,7 +264,8 @@ std::string annotations_of(onnx::NodeProto& node) {
 // An operator without a row, by a lowering of ours or the function that ONNX gives for it. What a lowering warned of
 // while it failed is of nodes that are none.
 Result<MaybeValues> lower_whole(ImportState& state, const NodeView& view) {
-  if (!has_known_types(view.inputs)) return MaybeValues();
+  const bool takes_4_bits = view.node.op_type() == "DequantizeLinear";  // of constants
+  if (!has_known_types(view.inputs) && !takes_4_bits) return MaybeValues();
   const size_t warnings = state.warnings.size();
   GOPT_ASSIGN_OR_RETURN(MaybeValues values, lower_operator(state, view));
   if (!values) {

@@ -74,12 +74,12 @@ bool cancels(const Tensor& a, const Tensor& b, const Tensor& sum) {
 }  // namespace
 
 bool loses_constants(const Node& node) {
-  const bool is_sum = node.op == OpKind::Add || node.op == OpKind::Sub;
-  if (!is_sum && node.op != OpKind::Mul && node.op != OpKind::Div) return false;
+  const bool is_sum = node.op == OpKind::Add || node.op == OpKind::Sub, is_reciprocal = node.op == OpKind::Reciprocal;
+  if (!is_sum && node.op != OpKind::Mul && node.op != OpKind::Div && !is_reciprocal) return false;
   if (!is_floating(node.outputs.front().element)) return false;
-  const auto a = small_constant(node.inputs[0]), b = small_constant(node.inputs[1]);
+  const auto a = small_constant(node.inputs[0]), b = is_reciprocal ? a : small_constant(node.inputs[1]);
   if (!a || !b) return false;
-  const auto result = interpret_node(node, {*a, *b});
+  const auto result = interpret_node(node, is_reciprocal ? std::vector{*a} : std::vector{*a, *b});
   if (!result.ok()) return false;
   if (overflows(*a, *b, result->front())) return true;
   return is_sum ? cancels(*a, *b, result->front()) : loses_product(*a, *b, result->front());

@@ -7,8 +7,8 @@
 namespace gopt::optimizer {
 
 // Whether the node adds or subtracts two small constants (or what is computed of such) and some element of the result
-// is far below its terms; or multiplies or divides them, and some element vanishes; or does either, and some element
-// overflows.
+// is far below its terms; or multiplies or divides them, or takes a reciprocal, and some element vanishes; or does any
+// of these, and some element overflows.
 bool loses_constants(const Node& node);
 
 }  // namespace gopt::optimizer

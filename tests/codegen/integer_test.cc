@@ -185,6 +185,29 @@ TEST(IntegerKernels, AgreeWithTheInterpreter) {
     EXPECT_EQ(run_batch(cases(), true, {TargetKind::Cpu, threads}), std::vector<std::string>{});
 }
 
+// Tensors of 8 bits that lie otherwise than the floats that they are made of, or that are made of them, are turned over
+// in tiles.
+TEST(IntegerKernels, TurnWhatTheyReadAndMakeOver) {
+  const std::string text =
+      "input f : f32[1,40,9,8]\nconstant sf = f32[] {0.03}\nconstant zf = i8[] {5}\nx = Quantize(f, sf, zf)\n"
+      "dx = Dequantize(x, sf, zf)\n" +
+      weights("i8", "40,40,3,3", "", 1, 0) + "c = Conv(dx, dw)\nconstant sy = f32[] {0.4}\nconstant zy = i8[] {-3}\n"
+      "q = Quantize(c, sy, zy)\ny = Dequantize(q, sy, zy)\noutput y = y";
+  BatchCase turned = make_case("turned", text, 7, 256);
+  turned.step = 0.4;
+  LayoutCosts costs(true);
+  const auto plan = make_plan(turned.graph, {TargetKind::Cpu, 1}, costs);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto code = emit(*plan);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  const std::string kernels = text_of(*code, "kernels_");
+  size_t count = 0;
+  for (size_t at = kernels.find("::transpose("); at != std::string::npos; at = kernels.find("::transpose(", at + 1)) count++;
+  EXPECT_EQ(count, 2u) << kernels;
+  for (const int threads : {1, 2})
+    EXPECT_EQ(run_batch({turned}, true, {TargetKind::Cpu, threads}), std::vector<std::string>{});
+}
+
 // What lies between two integers with scales that floats hold: halves go to the even one, whatever the zero point.
 TEST(IntegerKernels, RoundHalvesToEven) {
   const std::string text =

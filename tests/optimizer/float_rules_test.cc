@@ -69,6 +69,22 @@ std::string scaled_by(const std::string& element, const std::string& number) {
          "}\na = Mul(x, c)\nb = Relu(a)\nd = Relu(b)\noutput d = d\n";
 }
 
+const char* const kDivided =
+    "var x f32[...]\nvar s f32[] weight\nleft\na = Div(x, s)\nb = Relu(a)\nc = Relu(b)\nreturn c\nright\n"
+    "r = Reciprocal(s)\na = Mul(x, r)\nb = Relu(a)\nreturn b\nmarks reassociates\n";
+std::string divided_by(const std::string& element, const std::string& number) {
+  return "input x : " + element + "[4]\nconstant c = " + element + "[] {" + number +
+         "}\na = Div(x, c)\nb = Relu(a)\nd = Relu(b)\noutput d = d\n";
+}
+// x + y + z -> x + (y + z).
+const char* const kAdded =
+    "var x f32[...]\nvar y f32[]\nvar z f32[]\nleft\na = Add(x, y)\nb = Add(a, z)\nc = Relu(b)\nd = Relu(c)\n"
+    "return d\nright\na = Add(y, z)\nb = Add(x, a)\nc = Relu(b)\nreturn c\nmarks reassociates\n";
+std::string raised_by(const std::string& c, const std::string& d) {
+  return "input x : f32[4]\nconstant c = f32[] {" + c + "}\nconstant d = f32[] {" + d +
+         "}\na = Add(x, c)\nb = Add(a, d)\ne = Relu(b)\nf = Relu(e)\noutput f = f\n";
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, FloatRules,
     testing::Values(
@@ -92,8 +108,47 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"SumTakenFromAnother", kTakenFrom, sum_taken_from("w"), "", true},
         Row{"SumTakenFromItself", kTakenFrom, sum_taken_from("a"), "", false},
         Row{"SumTakenFromItsPart", kTakenFrom, sum_taken_from("x"), "", false},
+        Row{"DividedByANumber", kDivided, divided_by("f32", "3"), "", true},
+        Row{"DividedByWhatHasNoReciprocal", kDivided, divided_by("f32", "1e-40"), "", false},
+        Row{"DividedByWhatHasNoReciprocalInHalves", kDivided, divided_by("f16", "0.00001"), "", false},
+        Row{"DividedByWhatHasASmallReciprocal", kDivided, divided_by("f16", "60000"), "", false},
+        Row{"RaisedTwice", kAdded, raised_by("3", "4"), "", true},
+        Row{"RaisedBeyondTheType", kAdded, raised_by("3e38", "2.1e38"), "", false},
         Row{"RoundingMayGo", kReassociate, shifted_by("12582912", "12582911"), "drops-rounding", true}),
     [](const auto& info) { return info.param.name; });
+
+// What ONNX allows and its runtimes refuse is not made, and stays where it was.
+TEST(FloatRules, MakeNothingThatRuntimesRefuse) {
+  const auto applied = [](const std::string& rule, const std::string& graph_text) {
+    const auto rules = parse_rules("rule r\n" + rule + "end\n", "test");
+    EXPECT_TRUE(rules.ok()) << rules.error().message;
+    const auto graph = parse_graph("graph g\n" + graph_text + "end\n");
+    EXPECT_TRUE(graph.ok()) << graph.error().message;
+    CountCost costs;
+    const auto result = optimize(*graph, *rules, costs, untimed());
+    return result.ok() && !result->applied.empty();
+  };
+  const auto pool = [](const std::string& pads) {
+    const std::string attributes = "kernel_shape=[2,2], pads=[" + pads + "]";
+    return "var x f32[n,c,h,w]\nleft\na = MaxPool(x) {" + attributes +
+           "}\nb = Relu(a)\nc = Relu(b)\nreturn c\nright\na = MaxPool(x) {" + attributes +
+           "}\nb = Relu(a)\nreturn b\n";
+  };
+  const auto pooled = [](const std::string& pads) {
+    return "input x : f32[1,2,5,5]\na = MaxPool(x) {kernel_shape=[2,2], pads=[" + pads +
+           "]}\nb = Relu(a)\nc = Relu(b)\noutput c = c\n";
+  };
+  EXPECT_TRUE(applied(pool("1,0,1,1"), pooled("1,0,1,1")));
+  EXPECT_FALSE(applied(pool("1,0,2,1"), pooled("1,0,2,1")));
+  const std::string conv = "var x f32[n,c,h,w]\nvar k f32[o,c,1,1]\nleft\na = Conv(x, k)\nb = Relu(a)\nc = Relu(b)\n"
+                           "return c\nright\na = Conv(x, k)\nb = Relu(a)\nreturn b\n";
+  const auto convolved = [](const std::string& type) {
+    return "input x : " + type + "[1,2,5,5]\ninput k : " + type +
+           "[3,2,1,1]\na = Conv(x, k)\nb = Relu(a)\nc = Relu(b)\noutput c = c\n";
+  };
+  EXPECT_TRUE(applied(conv, convolved("f32")));
+  EXPECT_FALSE(applied(conv, convolved("f64")));
+}
 
 // Rules that only move elements hold for every type; those that compute with them do not.
 TEST(FloatRules, WhatOnlyMovesElementsHoldsForAllOfThem) {
