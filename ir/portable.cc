@@ -7,8 +7,6 @@
 namespace gopt {
 namespace {
 
-bool is_pooling(const Node& node) { return node.is(OpKind::MaxPool) || node.is(OpKind::AveragePool); }
-
 bool has_window_in_padding(const Node& node) {
   if (!has_number_attributes(node)) return false;
   const std::vector<int64_t> kernel = ints_or(node, "kernel_shape", {}), pads = ints_or(node, "pads", {});
@@ -28,7 +26,7 @@ bool lacks_64_bits(OpKind kind) {
 
 std::optional<std::string> why_refused_by_runtimes(const Node& node) {
   if (node.op == OpKind::Opaque || node.outputs.empty()) return std::nullopt;
-  if (is_pooling(node) && has_window_in_padding(node)) return "its pads are no smaller than its window";
+  if (node.is(OpKind::AveragePool) && has_window_in_padding(node)) return "its pads are no smaller than its window";
   if (node.outputs[0].element == ElementType::Float64 && lacks_64_bits(node.op)) return "there is no kernel of f64";
   return std::nullopt;
 }

@@ -10,8 +10,8 @@
 
 namespace gopt::planner {
 
-// What a node of Role::Attention stands for: MatMul(Softmax(scale query key + bias + mask), value), with scores that may
-// be chosen, and what moves elements around it.
+// What a node of Role::Attention stands for: MatMul(Softmax(scale query key + bias + mask), value), with scores that
+// may be chosen, and what moves elements around it.
 struct AttentionCover {
   std::shared_ptr<const Attention> attention;
   Value query, key, value, mask, bias, choice;  // as they lie in memory: the last three may be none

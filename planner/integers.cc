@@ -65,7 +65,8 @@ class IntegerChooser {
     IntegerCover found{left.inputs[0], right.inputs[0], right.inputs[1], right.inputs[2], {}, {scale}};
     const bool is_number = is_small_constant(left.inputs[2]);
     if (is_number) found.operands.zero = static_cast<int64_t>(number_of(left.inputs[2]));
-    if (cover_.of(node.inputs[0]).element != ElementType::Float64) return is_number ? std::optional(found) : std::nullopt;
+    if (cover_.of(node.inputs[0]).element != ElementType::Float64)
+      return is_number ? std::optional(found) : std::nullopt;
     // Sums alone.
     const bool has_scales = scale != 1 || !is_small_constant(right.inputs[1]) || number_of(right.inputs[1]) != 1;
     if (has_scales || cover_.of(left.inputs[2]).count() != 1) return std::nullopt;

@@ -155,7 +155,8 @@ class CallPrinter {
     if (a.choice) {
       const double otherwise = a.choice->otherwise;
       shape += matrices_text("choice", a.choice->at) + "  d.has_choice = true;\n  d.otherwise = " +
-               (std::isinf(otherwise) ? otherwise > 0 ? "__builtin_inff()" : "-__builtin_inff()" : number(otherwise)) + ";\n";
+               (std::isinf(otherwise) ? otherwise > 0 ? "__builtin_inff()" : "-__builtin_inff()" : number(otherwise)) +
+               ";\n";
       if (!a.choice->kept) shape += "  d.kept = false;\n";
       if (!a.choice->is_first) shape += "  d.chooses_last = true;\n";
     }
@@ -231,8 +232,7 @@ class CallPrinter {
       }
       case Epilogue::Kind::Activation: return add_post(post_text(e.activation));
       case Epilogue::Kind::Quantize:
-      case Epilogue::Kind::Cast:
-        throw InternalError("sums of floats are not stored as integers by a library kernel");
+      case Epilogue::Kind::Cast: throw InternalError("sums of floats are not stored as integers by a library kernel");
     }
   }
 

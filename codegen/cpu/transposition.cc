@@ -102,9 +102,9 @@ class TileText {
     outer.enter({first_row_, rows_.low, rows_.high}, "row", step);
     outer.enter({first_column_, columns_.low, columns_.high}, "column", step);
     const std::string tile = "in" + std::to_string(body_.inputs.size() - 1);
-    const std::string turned = tile_ends(outer) + storage_name(type_in_tile()) + " " + tile + "[" + std::to_string(kRows * kRows) + "];\n" +
-                               "gopt_runtime::transpose(in" + std::to_string(read_->input) + " + " +
-                               outer.at(at_first(read_->subscripts[0])) + ", " +
+    const std::string turned = tile_ends(outer) + storage_name(type_in_tile()) + " " + tile + "[" +
+                               std::to_string(kRows * kRows) + "];\n" + "gopt_runtime::transpose(in" +
+                               std::to_string(read_->input) + " + " + outer.at(at_first(read_->subscripts[0])) + ", " +
                                stride_text(read_->subscripts[0], rows_) + ", " + tile + ", " + std::to_string(kRows) +
                                ", row_end - row, column_end - column);\n";
     Scope& column = writer.add_scope(tiles);

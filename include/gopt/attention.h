@@ -37,7 +37,7 @@ struct Attention {
   double scale = 1;
   StridedMatrices query, key, value, result;
   std::optional<StridedMatrices> mask, bias;  // are both added to the scores; a bias only beside a mask
-  std::optional<AttentionChoice> choice;       // of the scores times the scale
+  std::optional<AttentionChoice> choice;      // of the scores times the scale
   bool nan_is_zero = false;  // a line whose scores have no softmax (all of them masked, or one not a number) is zero
 };
 

@@ -8,8 +8,8 @@
 
 namespace gopt {
 
-// Why ONNX Runtime's CPU refuses a node that ONNX allows; nothing where it does not. Known are pads of pooling that are
-// no smaller than the window, and operators that it has no kernel of in 64 bits.
+// Why ONNX Runtime's CPU refuses a node that ONNX allows; nothing where it does not. Known are pads of an average that
+// are no smaller than its window, and operators that it has no kernel of in 64 bits.
 std::optional<std::string> why_refused_by_runtimes(const Node& node);
 
 }  // namespace gopt

@@ -123,8 +123,8 @@ Value input_of_bits(Lowering& l, size_t i) {
     values[k] = static_cast<int64_t>(packed.bytes()[k / 2]) >> (4 * (k % 2)) & 15;
     if (type == ElementType::Int4 && values[k] > 7) values[k] -= 16;
   }
-  return l.constant(Tensor::from_values(type == ElementType::Int4 ? ElementType::Int8 : ElementType::UInt8,
-                                        packed.dims(), values));
+  return l.constant(
+      Tensor::from_values(type == ElementType::Int4 ? ElementType::Int8 : ElementType::UInt8, packed.dims(), values));
 }
 
 // Scales or zero points of blocks along an axis of x, one for each element.

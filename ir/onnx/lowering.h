@@ -33,11 +33,11 @@ class Lowering {
   bool output_used(int i) const { return view_.output_used(i); }
   int input_count() const { return static_cast<int>(view_.inputs.size()); }
   int output_count() const { return view_.node.output_size(); }
-  Value input(size_t i) const;                   // of a computable type and known rank
+  Value input(size_t i) const;                                // of a computable type and known rank
   Value any_input(size_t i) const { return view_.input(i); }  // of any type; null where it is left out
-  std::vector<int64_t> numbers(size_t i) const;  // elements of an integer input that is known
-  std::vector<Index> indexes(size_t i) const;    // of one that may be of open extents, too
-  std::vector<double> reals(size_t i) const;     // elements of an input that is a constant
+  std::vector<int64_t> numbers(size_t i) const;               // elements of an integer input that is known
+  std::vector<Index> indexes(size_t i) const;                 // of one that may be of open extents, too
+  std::vector<double> reals(size_t i) const;                  // elements of an input that is a constant
 
   bool has_attribute(const std::string& name) const { return find(name) != nullptr; }
   int64_t integer(const std::string& name, int64_t otherwise) const;

@@ -336,10 +336,11 @@ std::vector<BatchCase> cases_on_cpu() {
       cases.push_back(make_case("two" + std::to_string(seed + 1), text, seed + 1));
       seed++;
     }
-  // Scores that are replaced by a number: for a key, a line or both, before a mask is added or after, and times a factor.
-  const std::string chosen[] = {
-      "b0 = Where(t, s, least)\nb = Add(b0, m)\n", "b = Where(t, least, s)\n", "b0 = Where(t, some, s)\nb = Mul(b0, w1)\n",
-      "b0 = Add(m, s)\nb = Where(t, b0, some)\n", "b0 = Add(s, m)\nb1 = Add(b0, n)\nb = Where(t, infinite, b1)\n"};
+  // Scores that are replaced by a number: for a key, a line or both, before a mask is added or after, and times a
+  // factor.
+  const std::string chosen[] = {"b0 = Where(t, s, least)\nb = Add(b0, m)\n", "b = Where(t, least, s)\n",
+                                "b0 = Where(t, some, s)\nb = Mul(b0, w1)\n", "b0 = Add(m, s)\nb = Where(t, b0, some)\n",
+                                "b0 = Add(s, m)\nb1 = Add(b0, n)\nb = Where(t, infinite, b1)\n"};
   for (const std::string& how : chosen)
     for (const char* tests : {"[2,1,1,300]", "[1,1,ROWS,300]", "[3,ROWS,1]"})
       for (const char* rows : {"50", "4", "1"}) {

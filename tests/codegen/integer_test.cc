@@ -147,8 +147,8 @@ std::string sums(const std::string& image_type, const std::string& image, const 
                  const std::string& weights, const std::string& zeros, const std::string& attributes) {
   return "input x : " + image_type + "[" + image + "]\ninput zx : " + image_type +
          "[]\nconstant one = f64[] {1}\ndx = Dequantize(x, one, zx)\ninput w1 : " + weight_type + "[" + weights +
-         "]\nconstant zw = " + weight_type + zeros + "\ndw = Dequantize(w1, one, zw)\nc = Conv(dx, dw) {" +
-         attributes + "}\ns = Cast(c) {to=6}\noutput y = s";
+         "]\nconstant zw = " + weight_type + zeros + "\ndw = Dequantize(w1, one, zw)\nc = Conv(dx, dw) {" + attributes +
+         "}\ns = Cast(c) {to=6}\noutput y = s";
 }
 const std::vector<Row>& sum_rows() {
   static const std::vector<Row> rows{
@@ -191,7 +191,8 @@ TEST(IntegerKernels, TurnWhatTheyReadAndMakeOver) {
   const std::string text =
       "input f : f32[1,40,9,8]\nconstant sf = f32[] {0.03}\nconstant zf = i8[] {5}\nx = Quantize(f, sf, zf)\n"
       "dx = Dequantize(x, sf, zf)\n" +
-      weights("i8", "40,40,3,3", "", 1, 0) + "c = Conv(dx, dw)\nconstant sy = f32[] {0.4}\nconstant zy = i8[] {-3}\n"
+      weights("i8", "40,40,3,3", "", 1, 0) +
+      "c = Conv(dx, dw)\nconstant sy = f32[] {0.4}\nconstant zy = i8[] {-3}\n"
       "q = Quantize(c, sy, zy)\ny = Dequantize(q, sy, zy)\noutput y = y";
   BatchCase turned = make_case("turned", text, 7, 256);
   turned.step = 0.4;
@@ -202,7 +203,8 @@ TEST(IntegerKernels, TurnWhatTheyReadAndMakeOver) {
   ASSERT_TRUE(code.ok()) << code.error().message;
   const std::string kernels = text_of(*code, "kernels_");
   size_t count = 0;
-  for (size_t at = kernels.find("::transpose("); at != std::string::npos; at = kernels.find("::transpose(", at + 1)) count++;
+  for (size_t at = kernels.find("::transpose("); at != std::string::npos; at = kernels.find("::transpose(", at + 1))
+    count++;
   EXPECT_EQ(count, 2u) << kernels;
   for (const int threads : {1, 2})
     EXPECT_EQ(run_batch({turned}, true, {TargetKind::Cpu, threads}), std::vector<std::string>{});

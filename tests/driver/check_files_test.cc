@@ -16,7 +16,7 @@ class MadeUpRuntime : public FileRunner {
     double original = 0, written = 0;
     std::string error;  // of the file that would be written, as the runtime is by default
     std::string error_of_any_run = {};
-    double noise = 0;   // of each run
+    double noise = 0;  // of each run
   };
   MadeUpRuntime(Graph graph, Changes changes) : graph_(std::move(graph)), changes_(std::move(changes)) {}
 

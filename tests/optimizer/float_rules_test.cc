@@ -129,19 +129,20 @@ TEST(FloatRules, MakeNothingThatRuntimesRefuse) {
     return result.ok() && !result->applied.empty();
   };
   const auto pool = [](const std::string& pads) {
-    const std::string attributes = "kernel_shape=[2,2], pads=[" + pads + "]";
-    return "var x f32[n,c,h,w]\nleft\na = MaxPool(x) {" + attributes +
-           "}\nb = Relu(a)\nc = Relu(b)\nreturn c\nright\na = MaxPool(x) {" + attributes +
+    const std::string attributes = "kernel_shape=[2,2], count_include_pad=1, pads=[" + pads + "]";
+    return "var x f32[n,c,h,w]\nleft\na = AveragePool(x) {" + attributes +
+           "}\nb = Relu(a)\nc = Relu(b)\nreturn c\nright\na = AveragePool(x) {" + attributes +
            "}\nb = Relu(a)\nreturn b\n";
   };
   const auto pooled = [](const std::string& pads) {
-    return "input x : f32[1,2,5,5]\na = MaxPool(x) {kernel_shape=[2,2], pads=[" + pads +
+    return "input x : f32[1,2,5,5]\na = AveragePool(x) {kernel_shape=[2,2], count_include_pad=1, pads=[" + pads +
            "]}\nb = Relu(a)\nc = Relu(b)\noutput c = c\n";
   };
   EXPECT_TRUE(applied(pool("1,0,1,1"), pooled("1,0,1,1")));
   EXPECT_FALSE(applied(pool("1,0,2,1"), pooled("1,0,2,1")));
-  const std::string conv = "var x f32[n,c,h,w]\nvar k f32[o,c,1,1]\nleft\na = Conv(x, k)\nb = Relu(a)\nc = Relu(b)\n"
-                           "return c\nright\na = Conv(x, k)\nb = Relu(a)\nreturn b\n";
+  const std::string conv =
+      "var x f32[n,c,h,w]\nvar k f32[o,c,1,1]\nleft\na = Conv(x, k)\nb = Relu(a)\nc = Relu(b)\n"
+      "return c\nright\na = Conv(x, k)\nb = Relu(a)\nreturn b\n";
   const auto convolved = [](const std::string& type) {
     return "input x : " + type + "[1,2,5,5]\ninput k : " + type +
            "[3,2,1,1]\na = Conv(x, k)\nb = Relu(a)\nc = Relu(b)\noutput c = c\n";

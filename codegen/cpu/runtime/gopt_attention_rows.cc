@@ -280,9 +280,8 @@ AttentionShape with_lines_together(const AttentionShape& s, int threads) {
     axes[2] = axes[1], axes[1] = axes[0], axes[0] = first;
   };
   drop_last(together.batch, 1);
-  for (AttentionMatrices* m :
-       {&together.query, &together.key, &together.value, &together.result, &together.mask, &together.bias,
-        &together.choice})
+  for (AttentionMatrices* m : {&together.query, &together.key, &together.value, &together.result, &together.mask,
+                               &together.bias, &together.choice})
     drop_last(m->batch, 0);
   return together;
 }
@@ -417,8 +416,7 @@ void AttentionRows::score_line(const AttentionOperands& from, int64_t row, int64
   const float* mask = from.mask ? from.mask + row * s_.mask.line + key * s_.mask.element : &kNone;
   if (from.mask || !is_chosen_first)
     scale_line(scores, keys, is_chosen_first ? 1 : s_.scale, mask, from.mask ? s_.mask.element : 0);
-  if (from.bias)
-    scale_line(scores, keys, 1, from.bias + row * s_.bias.line + key * s_.bias.element, s_.bias.element);
+  if (from.bias) scale_line(scores, keys, 1, from.bias + row * s_.bias.line + key * s_.bias.element, s_.bias.element);
   if (from.choice && s_.chooses_last) choose(1);
 }
 
@@ -448,7 +446,8 @@ void AttentionRows::compute_few(const AttentionOperands& from, float* scratch) c
   }
 }
 
-void AttentionRows::compute(int vectors, const AttentionOperands& from, int64_t first_row, int64_t rows, float* scratch) const {
+void AttentionRows::compute(int vectors, const AttentionOperands& from, int64_t first_row, int64_t rows,
+                            float* scratch) const {
   switch (vectors) {
     case 1: return compute<1>(from, first_row, rows, scratch);
     case 2: return compute<2>(from, first_row, rows, scratch);
