@@ -138,7 +138,7 @@ class Optimization {
   static std::optional<std::string> refused_by_runtimes(const Graph& graph) {
     for (const NodePtr& node : graph.nodes())
       if (const auto why = why_refused_by_runtimes(*node))
-        return "a rewrite made a " + std::string(op_info(node->op).name) + " that runtimes refuse: " + *why;
+        return "a rewrite made a " + std::string(op_info(node->op).name) + " that ONNX Runtime refuses: " + *why;
     return std::nullopt;
   }
 

@@ -16,9 +16,26 @@ bool has_window_in_padding(const Node& node) {
 }
 
 bool lacks_64_bits(OpKind kind) {
-  constexpr OpKind kOnes[] = {OpKind::Conv,      OpKind::ConvTranspose, OpKind::AveragePool, OpKind::GlobalAveragePool,
-                              OpKind::Erf,       OpKind::Elu,           OpKind::LeakyRelu,   OpKind::HardSigmoid,
-                              OpKind::HardSwish, OpKind::Gelu};
+  using enum OpKind;
+  constexpr OpKind kOnes[] = {Conv,
+                              ConvTranspose,
+                              AveragePool,
+                              GlobalAveragePool,
+                              GlobalMaxPool,
+                              Erf,
+                              Gelu,
+                              Elu,
+                              Selu,
+                              LeakyRelu,
+                              PRelu,
+                              HardSigmoid,
+                              HardSwish,
+                              Softplus,
+                              Softsign,
+                              Mish,
+                              Sinh,
+                              ThresholdedRelu,
+                              InstanceNormalization};
   return std::ranges::find(kOnes, kind) != std::end(kOnes);
 }
 

@@ -3,6 +3,8 @@
 #include "attention.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "access.h"
@@ -136,6 +138,11 @@ class AttentionFinder {
     return false;
   }
 
+  static double as_float(double number) {
+    const bool is_beyond = std::fabs(number) > std::numeric_limits<float>::max();
+    return is_beyond ? std::copysign(std::numeric_limits<double>::infinity(), number) : number;
+  }
+
   // Of Where(test, scores, number), or the other way around, which of its inputs the scores are; kernels for a CPU know
   // one such choice, before all sums or after them.
   std::optional<size_t> choose_scores(const Node& node) {
@@ -145,7 +152,7 @@ class AttentionFinder {
       if (!is_small_constant(number) || shape_of(node.inputs[k]) != node.outputs[0].shape) continue;
       choice_test_ = node.inputs[0];
       choice_.kept = k == 1;
-      choice_.otherwise = static_cast<float>(number.node->tensor.to_doubles()[0] * scale_);
+      choice_.otherwise = as_float(number.node->tensor.to_doubles()[0] * scale_);
       sums_after_choice_ = sums_.size();
       return k;
     }
@@ -167,7 +174,11 @@ class AttentionFinder {
                           });
       if (maker.is(OpKind::MatMul) || scalar_factor(maker) || is_sum) return k ^ 1U;
     }
-    return 1;
+    // From a choice, else.
+    const auto second = own_maker(sum.inputs[1]);
+    const bool is_chosen = second && cover_.node(*second).is(OpKind::Where) && !own_maker(sum.inputs[0]) &&
+                           shape_of(sum.inputs[1]) == shape_of(Value{sums_.back(), 0});
+    return is_chosen ? 0 : 1;
   }
 
   bool find_masks() {
@@ -499,6 +510,9 @@ void choose_attention(Cover& cover) {
     if (!is_product || (is_on_cpu && cover.of(node.inputs[0]).element != ElementType::Float32)) continue;
     std::optional<AttentionCover> found = AttentionFinder(cover, id).run();
     if (!found) continue;
+    // Tiles of bfloat16 add one mask.
+    const bool is_of_halves = is_on_cpu && storage_of(target.precision) != ElementType::Float32;
+    if (is_of_halves && (found->bias || found->choice)) continue;
     for (const uint32_t covered : found->nodes) {
       cover.nodes[covered].role = Role::Covered;
       cover.nodes[covered].owner = id;

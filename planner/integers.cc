@@ -112,6 +112,7 @@ class IntegerChooser {
   std::optional<IntegerCover> product_of(uint32_t id) const {
     const Node& node = cover_.node(id);
     if (!(node.is(OpKind::MatMul) || node.is(OpKind::Gemm)) || result(id).is_empty()) return std::nullopt;
+    if (result(id).element == ElementType::Float64) return std::nullopt;
     const ValueCover &a = cover_.of(node.inputs[0]), &b = cover_.of(node.inputs[1]);
     if (a.dims.size() < 2 || b.dims.size() < 2) return std::nullopt;
     const bool is_batched = b.dims.size() > 2 && a.shape.size() == b.shape.size() &&

@@ -1,4 +1,4 @@
-// What ONNX says and no runtime runs: rewrites do not make it.
+// What ONNX says and ONNX Runtime has no kernel of: rewrites do not make it.
 #pragma once
 
 #include <optional>

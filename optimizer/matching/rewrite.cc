@@ -97,8 +97,6 @@ class Instantiator {
     GOPT_ASSIGN_OR_RETURN(made_[at], std::move(made));
     if (binding_.pattern->keeps_constants && loses_constants(*made_[at]))
       return Error{"constants would cancel, which may have been there to round, or overflow or vanish"};
-    if (const auto why = why_refused_by_runtimes(*made_[at]))
-      return Error{std::string(op_info(node.op).name) + " is refused by runtimes: " + *why};
     return Unit{};
   }
 
@@ -114,6 +112,19 @@ struct BuiltSide {
   std::map<Value, Value> replacements;  // of the roots
   std::vector<NodePtr> made;
 };
+// That a file of the result is run by what ran the file that was read.
+Status must_run(const Graph& graph, const Binding& binding, const std::vector<NodePtr>& made) {
+  for (const NodePtr& node : made) {
+    const auto why = node ? why_refused_by_runtimes(*node) : std::nullopt;
+    const bool was_refused =
+        why && std::ranges::any_of(binding.nodes, [&](NodeId id) {
+          return static_cast<uint32_t>(id) < graph.nodes().size() && why_refused_by_runtimes(*graph.node(id));
+        });
+    if (why && !was_refused) return Error{std::string(op_info(node->op).name) + " is refused by ONNX Runtime: " + *why};
+  }
+  return Unit{};
+}
+
 // The right side of one binding. Errors: another type than a root's.
 Result<BuiltSide> build_side(GraphBuilder& builder, const Graph& graph, const Binding& binding,
                              const std::set<AtomId>& symbols) {
@@ -121,6 +132,7 @@ Result<BuiltSide> build_side(GraphBuilder& builder, const Graph& graph, const Bi
   for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(graph, i));
   Instantiator instantiator(builder, binding, roots, symbols);
   GOPT_ASSIGN_OR_RETURN(const std::vector<Value> values, instantiator.build());
+  GOPT_RETURN_IF_ERROR(must_run(graph, binding, instantiator.made()));
   BuiltSide side{{}, instantiator.made()};
   for (size_t i = 0; i < roots.size(); i++) {
     if (!(values[i].type() == roots[i].type()))

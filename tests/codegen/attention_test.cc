@@ -393,6 +393,21 @@ TEST(AttentionOnCpu, FewLinesReadKeysInOnePiece) {
   EXPECT_FALSE(has_attention("input k : f32[2,16,21]\n"));
 }
 
+// Tiles of bfloat16 know one mask: what is chosen, or has a bias, too, stays in pieces there.
+TEST(AttentionOnCpu, HasKernelsInEveryPrecision) {
+  CostsOfAttention costs;
+  for (const BatchCase& c : cases_on_cpu()) {
+    const bool is_special = c.name.starts_with("two") || c.name.starts_with("chosen");
+    const auto plan =
+        make_plan(c.graph, {.kind = TargetKind::Cpu, .precision = Precision::Bf16, .has_tiles = true}, costs);
+    ASSERT_TRUE(plan.ok()) << c.name << ": " << plan.error().message;
+    if (is_special) {
+      EXPECT_EQ(attention_of(*plan), nullptr) << c.name;
+    }
+    EXPECT_TRUE(emit(*plan).ok()) << c.name;
+  }
+}
+
 TEST(AttentionOnCpu, AgreesWithTheInterpreter) {
   const std::vector<BatchCase> cases = cases_on_cpu();
   CostsOfAttention costs;

@@ -236,11 +236,30 @@ TEST(IntegerKernels, LeaveOthersAlone) {
                 left("u8", "1,2,4,4,4", 10) + weights("i8", "3,2,2,2,2", "", 1, 0) + "c = Conv(dx, dw)\n" +
                     result("c", "u8", 0.4, 100),
                 4, 256),
-      // Sums of 64 bits that are used as they are, of a scale, and of three axes.
+      // Sums of 64 bits that are used as they are, of three axes, of a scale, and of a product.
+      make_case("scaled_sums",
+                "input x : u8[1,4,5,5]\nconstant s = f64[] {0.5}\nconstant zx = u8[] {9}\ndx = Dequantize(x, s, zx)\n"
+                "input w1 : i8[6,4,3,3]\nconstant zw = i8[] {0}\ndw = Dequantize(w1, s, zw)\nc = Conv(dx, dw)\n"
+                "y = Cast(c) {to=6}\noutput y = y",
+                7, 256),
+      make_case("product_of_sums",
+                "input x : u8[5,40]\nconstant one = f64[] {1}\nconstant zx = u8[] {9}\ndx = Dequantize(x, one, zx)\n"
+                "input w1 : i8[40,16]\nconstant zw = i8[] {3}\ndw = Dequantize(w1, one, zw)\nc = MatMul(dx, dw)\n"
+                "y = Cast(c) {to=6}\noutput y = y",
+                8, 256),
       make_case("wide_sums", sums("u8", "1,4,5,5", "i8", "6,4,3,3", "[] {0}", "") + "\noutput z = c", 5, 256),
       make_case("three_axes_of_sums", sums("u8", "1,2,4,4,4", "i8", "3,2,2,2,2", "[] {3}", "pads=[1,0,1,0,1,0]"), 6,
                 256)};
-  for (BatchCase& c : others) c.step = 1;
+  for (BatchCase& c : others) {
+    c.step = 1;
+    LayoutCosts costs(true);
+    const auto plan = make_plan(c.graph, {TargetKind::Cpu, 1}, costs);
+    ASSERT_TRUE(plan.ok());
+    const bool may_be = c.name == "sigmoid" || c.name == "used_twice";  // their sums are floats
+    EXPECT_EQ(std::ranges::any_of(plan->kernels, [](const Kernel& k) { return k.implementation == "integers"; }),
+              may_be)
+        << c.name;
+  }
   EXPECT_EQ(run_batch(others, true, {TargetKind::Cpu, 1}), std::vector<std::string>{});
 }
 

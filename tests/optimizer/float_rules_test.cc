@@ -117,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"RoundingMayGo", kReassociate, shifted_by("12582912", "12582911"), "drops-rounding", true}),
     [](const auto& info) { return info.param.name; });
 
-// What ONNX allows and its runtimes refuse is not made, and stays where it was.
-TEST(FloatRules, MakeNothingThatRuntimesRefuse) {
+// What ONNX allows and its runtime refuses is not made, but may stay. (That the sides are equal is not asked here.)
+TEST(FloatRules, MakeNothingThatTheRuntimeRefuses) {
   const auto applied = [](const std::string& rule, const std::string& graph_text) {
     const auto rules = parse_rules("rule r\n" + rule + "end\n", "test");
     EXPECT_TRUE(rules.ok()) << rules.error().message;
@@ -128,27 +128,28 @@ TEST(FloatRules, MakeNothingThatRuntimesRefuse) {
     const auto result = optimize(*graph, *rules, costs, untimed());
     return result.ok() && !result->applied.empty();
   };
-  const auto pool = [](const std::string& pads) {
-    const std::string attributes = "kernel_shape=[2,2], count_include_pad=1, pads=[" + pads + "]";
-    return "var x f32[n,c,h,w]\nleft\na = AveragePool(x) {" + attributes +
-           "}\nb = Relu(a)\nc = Relu(b)\nreturn c\nright\na = AveragePool(x) {" + attributes +
-           "}\nb = Relu(a)\nreturn b\n";
+  const auto bordered = [](const std::string& width) {
+    const std::string pad = "[0,0," + width + ",0,0,0,0," + width + "]", pads = "[" + width + ",0,0," + width + "]";
+    return "var x f32[n,c,h,w]\nleft\np = Pad(x) {pads=" + pad +
+           "}\na = AveragePool(p) {kernel_shape=[2,2]}\nreturn a\nright\na = AveragePool(x) {kernel_shape=[2,2], "
+           "pads=" +
+           pads + ", count_include_pad=1}\nreturn a\n";
   };
-  const auto pooled = [](const std::string& pads) {
-    return "input x : f32[1,2,5,5]\na = AveragePool(x) {kernel_shape=[2,2], count_include_pad=1, pads=[" + pads +
-           "]}\nb = Relu(a)\nc = Relu(b)\noutput c = c\n";
+  const auto pooled = [](const std::string& width) {
+    return "input x : f32[1,2,5,5]\np = Pad(x) {pads=[0,0," + width + ",0,0,0,0," + width +
+           "]}\na = AveragePool(p) {kernel_shape=[2,2]}\noutput a = a\n";
   };
-  EXPECT_TRUE(applied(pool("1,0,1,1"), pooled("1,0,1,1")));
-  EXPECT_FALSE(applied(pool("1,0,2,1"), pooled("1,0,2,1")));
-  const std::string conv =
-      "var x f32[n,c,h,w]\nvar k f32[o,c,1,1]\nleft\na = Conv(x, k)\nb = Relu(a)\nc = Relu(b)\n"
-      "return c\nright\na = Conv(x, k)\nb = Relu(a)\nreturn b\n";
-  const auto convolved = [](const std::string& type) {
-    return "input x : " + type + "[1,2,5,5]\ninput k : " + type +
-           "[3,2,1,1]\na = Conv(x, k)\nb = Relu(a)\nc = Relu(b)\noutput c = c\n";
+  EXPECT_TRUE(applied(bordered("1"), pooled("1")));
+  EXPECT_FALSE(applied(bordered("2"), pooled("2")));
+  const auto of = [](const std::string& type, const std::string& first) {
+    return "input x : " + type + "[4]\na = " + first + "(x)\nb = Neg(a)\noutput b = b\n";
   };
-  EXPECT_TRUE(applied(conv, convolved("f32")));
-  EXPECT_FALSE(applied(conv, convolved("f64")));
+  const auto to_erf = [](const std::string& first) {
+    return "var x f32[...]\nleft\na = " + first + "(x)\nb = Neg(a)\nreturn b\nright\nc = Erf(x)\nreturn c\n";
+  };
+  EXPECT_TRUE(applied(to_erf("Neg"), of("f32", "Neg")));
+  EXPECT_FALSE(applied(to_erf("Neg"), of("f64", "Neg")));
+  EXPECT_TRUE(applied(to_erf("Erf"), of("f64", "Erf")));
 }
 
 // Rules that only move elements hold for every type; those that compute with them do not.
