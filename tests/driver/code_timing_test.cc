@@ -140,12 +140,15 @@ TEST(CodeCheck, CodeOfAnotherGraphIsAnError) {
   EXPECT_NE(status.error().message.find("output y:"), std::string::npos) << status.error().message;
 }
 
-TEST(CodeCheck, WhatTheInterpreterIsTooSlowForIsLeftToTheOtherCheck) {
+TEST(CodeCheck, WhatTheInterpreterIsTooSlowForIsSaidNotToBeChecked) {
   const DriverOptions options;
   const CostSource costs;
   const Graph many = graph_with_weights("  input x : f32[40000,40000]\n  y = Sin(x)\n  output y = y\n");
   PlannedGraph graph(many, options.target, costs);
-  EXPECT_FALSE(check_code(graph, options, 1e12));
+  const auto report = check_code(graph, options, 1e12);
+  ASSERT_TRUE(report);
+  EXPECT_FALSE(report->checked);
+  EXPECT_EQ(report->why_not, "its definitions would run for too long");
 }
 
 TEST(CodeForAGpu, IsTimedAndCheckedWhereThereIsOne) {
