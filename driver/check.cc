@@ -259,6 +259,8 @@ Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, doub
 
 namespace {
 
+constexpr const char* kTooLong = "its definitions would run for too long";
+
 // Whether the interpreter, or code for the CPU in fp32, says what the code is to compute; nothing: neither does.
 std::optional<const char*> reference_for(const Graph& graph, const DriverOptions& options, double operations) {
   if (operations < kInterpretOften || is_interpreted_soon(graph)) return kInterpreter;
@@ -274,7 +276,7 @@ std::optional<CheckReport> check_calling_code(PlannedGraph& graph, const DriverO
   const Target target{TargetKind::Cpu, options.target.threads};
   const double operations = operations_of(part->original, target);
   const auto engine = reference_for(part->original, options, operations);
-  if (!engine) return CheckReport{.why_not = "its definitions would run for too long"};
+  if (!engine) return CheckReport{.why_not = kTooLong};
   CheckReport report{.engine = *engine,
                      .nodes = count_operators(graph.graph()),
                      .nodes_checked = part->nodes_checked,
@@ -304,7 +306,7 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
   if (has_symbolic_inputs(graph.graph())) return std::nullopt;
   if (!is_whole(graph.graph())) return check_calling_code(graph, options);
   const auto engine = reference_for(graph.graph(), options, operations);
-  if (!engine) return CheckReport{.why_not = "its definitions would run for too long"};
+  if (!engine) return CheckReport{.why_not = kTooLong};
   const Tolerance tolerance = tolerance_of_code(options);
   CheckReport report{.engine = *engine};
   const auto compare = [&]() -> Status {

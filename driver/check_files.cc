@@ -44,17 +44,21 @@ Status compare(const Graph& original, const std::string& path, RuntimeOptimizati
   return Unit{};
 }
 
-// Whether what was read runs as well where it is written again as it is: what cannot be run then says nothing of the
-// rewriting (a graph that is taken apart for code is no file of anybody's).
-bool runs_unrewritten(const Graph& original, const std::string& written, RuntimeOptimizations optimizations,
-                      const Draws& draws, const std::vector<std::vector<Tensor>>& expected, const CheckOptions& o) {
+// What would be written could not be compared, where the file that was read ran: a failure. An error where it is the
+// same with what was read, written again as it is: that says nothing of the rewriting (a graph that is taken apart for
+// code is no file of anybody's).
+Status judge_error(const Status& status, const Graph& original, const std::string& written,
+                   RuntimeOptimizations optimizations, const Draws& draws,
+                   const std::vector<std::vector<Tensor>>& expected, const CheckOptions& o, CheckReport& report) {
   const std::string path = written + kUnrewritten;
-  CheckReport report;
-  return export_onnx(original, path).ok() && compare(original, path, optimizations, draws, expected, o, report).ok();
-}
-
-// What would be written does not run, where the file that was read did.
-void fail(CheckReport& report, const Graph& original, const Draws& draws, const Status& status) {
+  CheckReport unrewritten;
+  const bool runs =
+      export_onnx(original, path).ok() && compare(original, path, optimizations, draws, expected, o, unrewritten).ok();
+  if (!runs) {
+    const bool is_usual = optimizations == RuntimeOptimizations::Usual;
+    return Error{std::string("what would be written") + (is_usual ? ", as the runtime is by default: " : ": ") +
+                 status.error().message};
+  }
   Difference difference;
   difference.output = original.outputs()[0].name;
   difference.comparable = false;
@@ -64,6 +68,7 @@ void fail(CheckReport& report, const Graph& original, const Draws& draws, const 
   report.draws.assign(1, std::string(to_string(draws.kinds[0])));
   report.differences = {difference};
   report.differences_of_draw = {report.differences};
+  return Unit{};
 }
 
 // Of usual numbers alone: optimizations that are right may overflow elsewhere.
@@ -94,11 +99,9 @@ Status check_as_usual(const Graph& original, const std::string& written, const D
         "nothing";
     return Unit{};
   }
-  if (!status.ok()) {
-    if (!runs_unrewritten(original, written, RuntimeOptimizations::Usual, usual_of(draws), expected, o))
-      return Error{"what would be written, as the runtime is by default: " + status.error().message};
-    fail(own, original, draws, status);
-  }
+  if (!status.ok())
+    GOPT_RETURN_IF_ERROR(
+        judge_error(status, original, written, RuntimeOptimizations::Usual, usual_of(draws), expected, o, own));
   report = std::move(own);
   return Unit{};
 }
@@ -110,12 +113,8 @@ Status check_with(const Graph& original, const Graph& optimized, const std::stri
                         draw_all(original, o, removed_constants(original, optimized), extents, seed));
   GOPT_ASSIGN_OR_RETURN(const auto expected, o.runner->run(o.original_file, draws.inputs, RuntimeOptimizations::None));
   const Status status = compare(original, written, RuntimeOptimizations::None, draws, expected, o, report);
-  if (!status.ok()) {
-    if (!runs_unrewritten(original, written, RuntimeOptimizations::None, draws, expected, o))
-      return Error{"what would be written: " + status.error().message};
-    fail(report, original, draws, status);
-    return Unit{};
-  }
+  if (!status.ok())
+    return judge_error(status, original, written, RuntimeOptimizations::None, draws, expected, o, report);
   if (report.passed) {
     GOPT_RETURN_IF_ERROR(check_as_usual(original, written, draws, expected, o, report));
   } else {

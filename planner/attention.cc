@@ -510,9 +510,8 @@ void choose_attention(Cover& cover) {
     if (!is_product || (is_on_cpu && cover.of(node.inputs[0]).element != ElementType::Float32)) continue;
     std::optional<AttentionCover> found = AttentionFinder(cover, id).run();
     if (!found) continue;
-    // Tiles of bfloat16 add one mask.
-    const bool is_of_halves = is_on_cpu && storage_of(target.precision) != ElementType::Float32;
-    if (is_of_halves && (found->bias || found->choice)) continue;
+    const bool needs_tiles = is_on_cpu && storage_of(target.precision) != ElementType::Float32;
+    if (needs_tiles && !is_for_tiles(*found->attention)) continue;
     for (const uint32_t covered : found->nodes) {
       cover.nodes[covered].role = Role::Covered;
       cover.nodes[covered].owner = id;

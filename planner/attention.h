@@ -19,6 +19,9 @@ struct AttentionCover {
   std::vector<uint32_t> nodes;  // covered, in order
 };
 
+// Kernels on matrix tiles add one mask.
+inline bool is_for_tiles(const Attention& attention) { return !attention.bias && !attention.choice; }
+
 std::vector<Implementation> attention_implementations();
 double attention_operations(const Plan& plan, const Kernel& kernel);  // multiply-adds, counted two
 

@@ -120,17 +120,14 @@ bool is_of_floats(const Plan& plan, const Kernel& kernel) {
   return is_of(plan, kernel, ElementType::Float32) &&
          plan.buffer(kernel.output_buffers[0]).element == ElementType::Float32;
 }
-bool is_for_tiles(const Plan& plan, const Kernel& kernel) {
-  return plan.target.has_tiles && !kernel.attention->bias && !kernel.attention->choice;
-}
 bool takes_six(const Plan& plan, const Kernel& kernel) {
-  return is_for_tiles(plan, kernel) && is_of(plan, kernel, ElementType::Float32);
+  return plan.target.has_tiles && is_for_tiles(*kernel.attention) && is_of(plan, kernel, ElementType::Float32);
 }
 bool takes_three(const Plan& plan, const Kernel& kernel) {
   return takes_six(plan, kernel) && may_lose_digits(plan, kernel);
 }
 bool takes_one(const Plan& plan, const Kernel& kernel) {
-  return is_for_tiles(plan, kernel) && is_of(plan, kernel, ElementType::BFloat16);
+  return plan.target.has_tiles && is_for_tiles(*kernel.attention) && is_of(plan, kernel, ElementType::BFloat16);
 }
 // Lanes are lines of the query; exponentials take as long as a dozen multiply-adds each.
 double rows_efficiency(const Plan& plan, const Kernel& kernel) {

@@ -1,7 +1,6 @@
 // Quantization: integers with scales and zero points. What ONNX and com.microsoft's operators say on integers is what
 // they say of the numbers that these stand for, rounded once at the end: Quantize(operator(Dequantize(x), ...)).
 #include <algorithm>
-#include <functional>
 
 #include "quantized_values.h"
 
@@ -141,20 +140,17 @@ int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
   return rank_of(scale) == 0 ? 0 : l.axis(std::min<int64_t>(given, static_cast<int64_t>(rank) - 1), rank);
 }
 
-// How scales and zero points broadcast: of the whole tensor, of places along the axis, or of blocks along it.
-std::function<Value(const Value&)> along_of(Lowering& l, const Value& x, const Value& scale, int64_t axis) {
+// A scale or zero point as it broadcasts to x: of the whole tensor, of places along the axis, or of blocks along it.
+Value along_blocks(Lowering& l, const Value& v, const Value& x, int64_t axis) {
   const int64_t block = l.integer("block_size", 0);
-  Lowering::require(block != 0 || rank_of(scale) <= 1);
-  return [&l, x, axis, block](const Value& v) {
-    return block != 0 ? spread_blocks(l, v, x, axis, block) : along_axis(l, v, axis, rank_of(x));
-  };
+  return block != 0 ? spread_blocks(l, v, x, axis, block) : along_axis(l, v, axis, rank_of(x));
 }
 
 Values lower_quantize(Lowering& l) {
   const Value x = l.input(0), scale = l.input(1);
   Lowering::require(is_of_scales(type_of(scale)) && is_or_unsaid(l, "precision", ElementType::Float32));
   const int64_t given = l.integer("output_dtype", 0), axis = quantized_axis(l, rank_of(x), scale);
-  const auto along = along_of(l, x, scale, axis);
+  const auto along = [&](const Value& v) { return along_blocks(l, v, x, axis); };
   const ElementType type = given != 0 ? static_cast<ElementType>(given) : ElementType::UInt8;
   if (!l.has(2)) Lowering::require(is_quantized_type(type));
   return {quantize(l, x, l.cast(along(scale), ElementType::Float32), l.has(2) ? along(l.input(2)) : l.scalar(type, 0))};
@@ -164,7 +160,8 @@ Values lower_dequantize(Lowering& l) {
   const Value x = input_of_bits(l, 0), scale = l.input(1), zero = l.has(2) ? input_of_bits(l, 2) : Value{};
   const ElementType type = type_of(scale);
   Lowering::require(is_of_scales(type) && is_or_unsaid(l, "output_dtype", type));
-  const auto along = along_of(l, x, scale, quantized_axis(l, rank_of(x), scale));
+  const int64_t axis = quantized_axis(l, rank_of(x), scale);
+  const auto along = [&](const Value& v) { return along_blocks(l, v, x, axis); };
   const Value numbers = dequantize(l, x, l.cast(along(scale), ElementType::Float32), zero ? along(zero) : Value{});
   return {l.cast(numbers, type)};
 }

@@ -41,13 +41,15 @@ std::string relu_twice_of(const std::string& element) {
   return "input x : " + element + "[4]\na = Relu(x)\nb = Relu(a)\noutput b = b\n";
 }
 
-// (x + y) - z -> x + (y - z), which a cost that prefers weights to be put together takes.
-const char* const kReassociate =
-    "var x f32[...]\nvar y f32[]\nvar z f32[]\nleft\na = Add(x, y)\nb = Sub(a, z)\nc = Relu(b)\nd = Relu(c)\nreturn d\n"
-    "right\na = Sub(y, z)\nb = Add(x, a)\nc = Relu(b)\nreturn c\nmarks reassociates\n";
-std::string shifted_by(const std::string& c, const std::string& d) {
+// (x + y) - z -> x + (y - z), or the same with + z, which a cost that prefers weights to be put together takes.
+std::string reassociate(const std::string& last) {
+  return "var x f32[...]\nvar y f32[]\nvar z f32[]\nleft\na = Add(x, y)\nb = " + last +
+         "(a, z)\nc = Relu(b)\nd = Relu(c)\nreturn d\nright\na = " + last +
+         "(y, z)\nb = Add(x, a)\nc = Relu(b)\nreturn c\nmarks reassociates\n";
+}
+std::string shifted_by(const std::string& c, const std::string& d, const std::string& last = "Sub") {
   return "input x : f32[4]\nconstant c = f32[] {" + c + "}\nconstant d = f32[] {" + d +
-         "}\na = Add(x, c)\nb = Sub(a, d)\ne = Relu(b)\nf = Relu(e)\noutput f = f\n";
+         "}\na = Add(x, c)\nb = " + last + "(a, d)\ne = Relu(b)\nf = Relu(e)\noutput f = f\n";
 }
 
 // w - (x + y) -> (w - x) - y.
@@ -76,15 +78,6 @@ std::string divided_by(const std::string& element, const std::string& number) {
   return "input x : " + element + "[4]\nconstant c = " + element + "[] {" + number +
          "}\na = Div(x, c)\nb = Relu(a)\nd = Relu(b)\noutput d = d\n";
 }
-// x + y + z -> x + (y + z).
-const char* const kAdded =
-    "var x f32[...]\nvar y f32[]\nvar z f32[]\nleft\na = Add(x, y)\nb = Add(a, z)\nc = Relu(b)\nd = Relu(c)\n"
-    "return d\nright\na = Add(y, z)\nb = Add(x, a)\nc = Relu(b)\nreturn c\nmarks reassociates\n";
-std::string raised_by(const std::string& c, const std::string& d) {
-  return "input x : f32[4]\nconstant c = f32[] {" + c + "}\nconstant d = f32[] {" + d +
-         "}\na = Add(x, c)\nb = Add(a, d)\ne = Relu(b)\nf = Relu(e)\noutput f = f\n";
-}
-
 INSTANTIATE_TEST_SUITE_P(
     All, FloatRules,
     testing::Values(
@@ -102,9 +95,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"ConstantOfThatValue", relu_of_scaled("f32[] {0.5}"), scaled_by("f64", "0.5"), "", true},
         Row{"ConstantOfAnotherPrecision", relu_of_scaled("f32[] {0.1}"), scaled_by("f64", "0.10000000000000001"), "",
             false},
-        Row{"Reassociated", kReassociate, shifted_by("3", "1"), "", true},
-        Row{"RoundsByALargeConstant", kReassociate, shifted_by("12582912", "12582912"), "", false},
-        Row{"RoundsAndShifts", kReassociate, shifted_by("12582912", "12582911"), "", false},
+        Row{"Reassociated", reassociate("Sub"), shifted_by("3", "1"), "", true},
+        Row{"RoundsByALargeConstant", reassociate("Sub"), shifted_by("12582912", "12582912"), "", false},
+        Row{"RoundsAndShifts", reassociate("Sub"), shifted_by("12582912", "12582911"), "", false},
         Row{"SumTakenFromAnother", kTakenFrom, sum_taken_from("w"), "", true},
         Row{"SumTakenFromItself", kTakenFrom, sum_taken_from("a"), "", false},
         Row{"SumTakenFromItsPart", kTakenFrom, sum_taken_from("x"), "", false},
@@ -112,9 +105,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"DividedByWhatHasNoReciprocal", kDivided, divided_by("f32", "1e-40"), "", false},
         Row{"DividedByWhatHasNoReciprocalInHalves", kDivided, divided_by("f16", "0.00001"), "", false},
         Row{"DividedByWhatHasASmallReciprocal", kDivided, divided_by("f16", "60000"), "", false},
-        Row{"RaisedTwice", kAdded, raised_by("3", "4"), "", true},
-        Row{"RaisedBeyondTheType", kAdded, raised_by("3e38", "2.1e38"), "", false},
-        Row{"RoundingMayGo", kReassociate, shifted_by("12582912", "12582911"), "drops-rounding", true}),
+        Row{"RaisedTwice", reassociate("Add"), shifted_by("3", "4", "Add"), "", true},
+        Row{"RaisedBeyondTheType", reassociate("Add"), shifted_by("3e38", "2.1e38", "Add"), "", false},
+        Row{"RoundingMayGo", reassociate("Sub"), shifted_by("12582912", "12582911"), "drops-rounding", true}),
     [](const auto& info) { return info.param.name; });
 
 // What ONNX allows and its runtime refuses is not made, but may stay. (That the sides are equal is not asked here.)
