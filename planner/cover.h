@@ -74,6 +74,12 @@ struct IntegerCover {
   IntegerOperands operands;
 };
 
+// What a product of floats reads in place of its weights where these are integers under Dequantize.
+struct QuantizedCover {
+  Value numbers, scale, zero;
+  QuantizedOperands operands;
+};
+
 // What a convolution could do to its source before it is multiplied.
 struct PrologueCover {
   Value source;
@@ -85,6 +91,7 @@ struct PrologueCover {
 struct NodeCover {
   Role role = Role::Generated;
   std::optional<IntegerCover> integers;
+  std::optional<QuantizedCover> quantized;
   bool has_prologue = false;              // the library kernel's in Cover::prologues is taken
   std::vector<EpilogueStep> epilogues;    // library kernels
   uint32_t owner = 0;                     // Epilogue, Covered: the library node
@@ -185,6 +192,8 @@ bool is_given_to_function(const Cover& cover, const Value& value);
 
 // The integer convolution or product that the node is, or is a step of; else null.
 const IntegerCover* integers_of(const Cover& cover, uint32_t node);
+// The integers that a product of floats on the CPU multiplies by as they are; none where its weights are no such.
+std::optional<QuantizedCover> quantized_weights(const Cover& cover, const Node& product);
 // Scale and zero point of a Quantize node that library kernels can end in: constants for the whole tensor, of 8 bits.
 bool is_library_quantize(const Node& node);
 

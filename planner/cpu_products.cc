@@ -36,6 +36,13 @@ bool has_few_rows(const Plan& plan, const Kernel& kernel) {
   return rows >= 1 && rows <= gopt_runtime::kMostRows;
 }
 double few_rows_efficiency(const Plan&, const Kernel&) { return 0.6; }
+// What makes floats of the numbers takes as long as some rows.
+double quantized_efficiency(const Plan& plan, const Kernel& kernel) {
+  constexpr double kWidening = 3;
+  const std::vector<int64_t>& dims = result(plan, kernel).dims;
+  const double rows = static_cast<double>(element_count(dims)) / static_cast<double>(std::max<int64_t>(1, dims.back()));
+  return 0.8 * rows / (rows + kWidening);
+}
 
 // In loops of our own, by panels of weights (codegen/cpu/runtime/gopt_panels.h): of so many rows that sums fill the
 // registers. Their measured times decide.
@@ -77,6 +84,7 @@ double integer_product_efficiency(const Plan& plan, const Kernel& kernel) {
 constexpr Implementation kRows[] = {
     {"direct", KernelKind::MatrixProduct, TargetKind::Cpu, is_not_of_integers, product_efficiency},
     {"integers", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_integers, integer_product_efficiency},
+    {"quantized", KernelKind::MatrixProduct, TargetKind::Cpu, is_quantized, quantized_efficiency},
     {"few-rows", KernelKind::MatrixProduct, TargetKind::Cpu, has_few_rows, few_rows_efficiency},
     {"panels", KernelKind::MatrixProduct, TargetKind::Cpu, has_panels, panels_efficiency},
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},

@@ -60,6 +60,7 @@ std::string way_of(const Plan& plan, const Kernel& kernel) {
   const bool is_cpu = plan.target.kind == TargetKind::Cpu;
   return to_string(kernel.kind) + " " + kernel.implementation +
          (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda") +
+         (kernel.quantized ? " bits " + std::to_string(kernel.quantized->bits) : "") +
          // Precisions of 16 bits are those of the buffers.
          (is_tf32(plan, kernel) ? " tf32" : "");
 }

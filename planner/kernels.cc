@@ -271,13 +271,13 @@ class KernelBuilder {
       k.input_buffers.push_back(buffer_in(value, layout, element));
       return k.input_buffers.back();
     };
+    const auto read_plain = [&](const Value& value) {
+      read(value, Layout(), cover_.of(value).element);
+      return static_cast<int>(k.inputs.size()) - 1;
+    };
     if (own.integers) {
       k.integers = own.integers->operands;
       read(own.integers->left, library_input_layout(id, own.integers->left), cover_.of(own.integers->left).element);
-      const auto read_plain = [&](const Value& value) {
-        read(value, Layout(), cover_.of(value).element);
-        return static_cast<int>(k.inputs.size()) - 1;
-      };
       read_plain(own.integers->right);
       if (own.integers->right_scale) k.integers->right_scale = read_plain(own.integers->right_scale);
       if (own.integers->right_zero) k.integers->right_zero = read_plain(own.integers->right_zero);
@@ -286,7 +286,14 @@ class KernelBuilder {
       const Value& left = own.has_prologue ? cover_.prologues.at(id).source : node->inputs[0];
       const Layout images = library_input_layout(id, left);
       read(left, images, types.operands);
-      read_weights(id, node->inputs[1], types.operands, images, k);
+      if (own.quantized) {
+        k.quantized = own.quantized->operands;
+        read_plain(own.quantized->numbers);
+        k.quantized->scale = read_plain(own.quantized->scale);
+        k.quantized->zero = read_plain(own.quantized->zero);
+      } else {
+        read_weights(id, node->inputs[1], types.operands, images, k);
+      }
     }
     Value result{node, 0};
     if (node->inputs.size() > 2 && node->inputs[2]) {

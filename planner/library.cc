@@ -19,7 +19,9 @@ class LibraryChooser {
     for (uint32_t id = 0; id < cover_.nodes.size(); id++) {
       if (cover_.nodes[id].role != Role::Generated) continue;
       if (is_convolution(id)) cover_.nodes[id].role = Role::Convolution;
-      if (is_matrix_product(id)) cover_.nodes[id].role = Role::MatrixProduct;
+      if (!is_matrix_product(id)) continue;
+      cover_.nodes[id].role = Role::MatrixProduct;
+      cover_.nodes[id].quantized = quantized_weights(cover_, cover_.node(id));
     }
     for (uint32_t id = 0; id < cover_.nodes.size(); id++)
       if (is_library(id)) cover_.nodes[id].limit = extend(id);

@@ -389,6 +389,8 @@ std::vector<EmittedFile> runtime_files(const std::vector<Plan>& plans, const Gen
                                  "gopt_recurrence.h",
                                  "gopt_recurrence.cc",
                                  "gopt_transpose.h",
+                                 "gopt_quantized.h",
+                                 "gopt_quantized.cc",
                                  "gopt_integer.h",
                                  "gopt_integer.cc",
                                  "gopt_integer_sums.h",

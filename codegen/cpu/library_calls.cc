@@ -72,6 +72,7 @@ std::string convolution_implementation(const std::string& name) {
 std::string product_implementation(const std::string& name) {
   if (name == "direct") return "";
   if (name == "panels") return "  d.panels = true;\n";
+  if (name == "quantized") return "";  // what there is to say of it its operands say
   if (name == "few-rows") return "  d.few_rows = true;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;
@@ -418,6 +419,25 @@ class CallPrinter {
     return "  d." + name + " = " + list(extents) + ";\n  d." + strides_name + " = " + list(strides) + ";\n";
   }
 
+  // Where scales and zero points of blocks of rows, and of columns, lie.
+  std::string quantized_text(const QuantizedOperands& q) const {
+    const auto operand = [&](const std::string& name, int input) {
+      const BufferId id = kernel_.input_buffers[static_cast<size_t>(input)];
+      std::vector<int64_t> dims = buffer(id).dims;
+      dims.insert(dims.begin(), 2 - dims.size(), 1);
+      std::vector<int64_t> strides{dims[0] > 1 ? dims[1] : 0, dims[1] > 1 ? 1 : 0};
+      if (q.is_transposed) std::swap(strides[0], strides[1]);
+      const bool is_scale = buffer(id).element == ElementType::Float32;
+      return "  d.quantized." + name + "s = " + (is_scale ? "(const float*)(" : "(") + pointer(id) +
+             ");\n  d.quantized." + name + "_row = " + std::to_string(strides[0]) + ";\n  d.quantized." + name +
+             "_column = " + std::to_string(strides[1]) + ";\n";
+    };
+    const bool is_signed = buffer(kernel_.input_buffers[1]).element == ElementType::Int8;
+    return "  d.bits = " + std::to_string(q.bits) + ";\n  d.block = " + std::to_string(q.block) +
+           ";\n  d.quantized.is_signed = " + (is_signed ? "true" : "false") + ";\n" + operand("scale", q.scale) +
+           operand("zero", q.zero);
+  }
+
   std::string product_text() const {
     const bool gemm = node_.is(OpKind::Gemm), is_transposed = gemm && int_or(node_, "transA", 0) != 0;
     Shape right = shape(kernel_.input_buffers[1]);
@@ -427,12 +447,15 @@ class CallPrinter {
       right = flattened(right);
     std::string text = "{\n  MatrixProduct d;\n";
     text += operand_text("src", flattened(shape(kernel_.input_buffers[0])), is_transposed, "src_strides");
-    text += operand_text("weights", right, gemm && int_or(node_, "transB", 0) != 0, "weight_strides");
+    const bool is_right_transposed =
+        kernel_.quantized ? kernel_.quantized->is_transposed : gemm && int_or(node_, "transB", 0) != 0;
+    text += operand_text("weights", right, is_right_transposed, "weight_strides");
+    if (kernel_.quantized) text += quantized_text(*kernel_.quantized);
     text += "  d.dst = " + list(product_shape()) + ";\n";
     const bool is_constant = has_constant_weights();
     if (is_constant) text += "  d.constant_weights = true;\n";
     // How many rows there are is known when it runs.
-    if (is_constant && is_flat() && !is_transposed && !product_shape()[0].is_constant())
+    if (is_constant && !kernel_.quantized && is_flat() && !is_transposed && !product_shape()[0].is_constant())
       text += "  d.few_rows = d.src[0] <= kMostRows;\n";
     return text + elements_text() + product_implementation(kernel_.implementation) + posts_;
   }

@@ -155,6 +155,15 @@ struct IntegerOperands {
   int right_scale = -1, right_zero = -1, left_zero = -1;
 };
 
+// A product by weights of integers: input 1 stands for (x - zero) scale, as it is under Dequantize, with scales and
+// zero points that are inputs.
+struct QuantizedOperands {
+  int bits = 8;                // 4: that is all that numbers and zero points have
+  int64_t block = 1;           // rows of the product's right operand that have one scale and zero point in common
+  bool is_transposed = false;  // input 1
+  int scale = -1, zero = -1;   // numbers of inputs
+};
+
 struct Kernel {
   KernelKind kind;
   std::string name;            // unique in the plan, a C identifier
@@ -167,6 +176,7 @@ struct Kernel {
   std::vector<Epilogue> epilogues;             // likewise
   std::shared_ptr<const Attention> attention;  // Attention: what it computes
   std::optional<IntegerOperands> integers;     // Convolution, MatrixProduct: of integers
+  std::optional<QuantizedOperands> quantized;  // MatrixProduct: by weights of integers
   std::string implementation;                  // "direct", "winograd", ...; empty: the only one
   std::vector<Kernel> members;                 // Group: each with the implementation of all; Sequence: in their order
   Device device;

@@ -1,6 +1,7 @@
 // Operators of com.microsoft that ONNX Runtime's quantization tools write: those of ONNX on integers with scales and
 // zero points, and products by weights of few bits.
 #include <algorithm>
+#include <cmath>
 
 #include "quantized_values.h"
 
@@ -143,21 +144,58 @@ class BlockedWeights {
     return *this;
   }
 
+  // (number - zero point) scale, of shape(), in `type`. Zero points that are no numbers of the weights' bits: as
+  // numbers.
+  Value made(Lowering& l, ElementType type) const {
+    if (!has_zeros_of_bits()) return l.constant(as(type));
+    const Value numbers = bytes(l, depth_, [&](int64_t k, int64_t column) { return number_at(k, column); });
+    const auto spread = [&](const Value& of_blocks) { return spread_blocks(l, of_blocks, numbers, 0, block_); };
+    std::vector<double> scales;
+    for (int64_t block = 0; block < blocks_; block++)
+      for (int64_t column = 0; column < columns_; column++) scales.push_back(scales_[place_of(block, column)]);
+    const Value scale = l.constant(Tensor::from_values(ElementType::Float32, {blocks_, columns_}, scales));
+    const Value zero =
+        zeros_.empty()
+            ? l.scalar(ElementType::UInt8, middle())
+            : spread(bytes(l, blocks_, [&](int64_t block, int64_t column) { return zeros_[place_of(block, column)]; }));
+    return l.cast(dequantize(l, numbers, spread(scale), zero), type);
+  }
+
+ private:
+  static constexpr int64_t kByte = 8;
+  size_t place_of(int64_t block, int64_t column) const { return static_cast<size_t>(column * blocks_ + block); }
+  double middle() const { return static_cast<double>(int64_t{1} << (bits_ - 1)); }
+  int64_t number_at(int64_t k, int64_t column) const { return digit_of(packed_, column * blocks_ * block_ + k); }
+
+  bool has_zeros_of_bits() const {
+    const auto greatest = static_cast<double>((int64_t{1} << bits_) - 1);
+    return std::ranges::all_of(zeros_,
+                               [&](double zero) { return zero >= 0 && zero <= greatest && zero == std::floor(zero); });
+  }
+
+  // [rows, columns] of 8 bits.
+  template <class NumberAt>
+  Value bytes(Lowering& l, int64_t rows, const NumberAt& number) const {
+    std::vector<std::byte> all;
+    all.reserve(static_cast<size_t>(rows * columns_));
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t column = 0; column < columns_; column++)
+        all.push_back(static_cast<std::byte>(static_cast<uint8_t>(number(row, column))));
+    return l.constant(Tensor::from_bytes(ElementType::UInt8, {rows, columns_}, std::move(all)));
+  }
+
   // Of shape().
   Tensor as(ElementType type) const {
     std::vector<double> values(static_cast<size_t>(depth_ * columns_));
     for (int64_t column = 0; column < columns_; column++)
       for (int64_t k = 0; k < depth_; k++) {
-        const auto block = static_cast<size_t>(column * blocks_ + k / block_);
-        const double zero = zeros_.empty() ? static_cast<double>(int64_t{1} << (bits_ - 1)) : zeros_[block];
-        const auto digit = static_cast<double>(digit_of(packed_, column * blocks_ * block_ + k));
-        values[static_cast<size_t>(k * columns_ + column)] = (digit - zero) * scales_[block];
+        const size_t block = place_of(k / block_, column);
+        values[static_cast<size_t>(k * columns_ + column)] =
+            (static_cast<double>(number_at(k, column)) - zeros_[block]) * scales_[block];
       }
     return Tensor::from_values(type, {depth_, columns_}, values);
   }
 
- private:
-  static constexpr int64_t kByte = 8;
   int64_t digit_of(const std::vector<int64_t>& bytes, int64_t place) const {
     const int64_t a_byte = kByte / bits_, byte = bytes.at(static_cast<size_t>(place / a_byte));
     return (byte >> (bits_ * (place % a_byte))) & ((int64_t{1} << bits_) - 1);
@@ -181,8 +219,8 @@ Values lower_mat_mul_of_bits(Lowering& l) {
   (void)l.integer("accuracy_level", 0);  // how coarsely x may be computed with: not at all, here
   Lowering::require(is_floating(type_of(x)) && !l.has(4));
   BlockedWeights blocked(l);
-  const Value weights = l.is_for_types() ? l.graph_input("weights", {type_of(x), blocked.shape()})
-                                         : l.constant(blocked.read(l).as(type_of(x)));
+  const Value weights =
+      l.is_for_types() ? l.graph_input("weights", {type_of(x), blocked.shape()}) : blocked.read(l).made(l, type_of(x));
   const Value y = l.op(OpKind::MatMul, {x, weights});
   return {l.has(5) ? l.add(y, l.input(5)) : y};
 }

@@ -53,6 +53,15 @@ Value dequantize(Lowering& l, const Value& x, const Value& scale, const Value& z
   return l.op(OpKind::Dequantize, {x, scale, zero ? zero : l.scalar(type_of(x), 0)});
 }
 
+Value spread_blocks(Lowering& l, const Value& of_blocks, const Value& x, int64_t axis, int64_t block) {
+  const int64_t extent = extent_of(x, axis);
+  Lowering::require(rank_of(of_blocks) == rank_of(x) && block > 0 &&
+                    extent_of(of_blocks, axis) == (extent + block - 1) / block);
+  std::vector<int64_t> places;
+  for (int64_t k = 0; k < extent; k++) places.push_back(k / block);
+  return l.op(OpKind::Gather, {of_blocks, l.integers_constant(places)}, {{"axis", Index(axis)}});
+}
+
 namespace {
 
 // An operand of a product without its zero point, in `type`.
@@ -126,15 +135,6 @@ Value input_of_bits(Lowering& l, size_t i) {
       Tensor::from_values(type == ElementType::Int4 ? ElementType::Int8 : ElementType::UInt8, packed.dims(), values));
 }
 
-// Scales or zero points of blocks along an axis of x, one for each element.
-Value spread_blocks(Lowering& l, const Value& of_blocks, const Value& x, int64_t axis, int64_t block) {
-  const int64_t extent = extent_of(x, axis);
-  Lowering::require(rank_of(of_blocks) == rank_of(x) && block > 0 &&
-                    extent_of(of_blocks, axis) == (extent + block - 1) / block);
-  std::vector<int64_t> places;
-  for (int64_t k = 0; k < extent; k++) places.push_back(k / block);
-  return l.op(OpKind::Gather, {of_blocks, l.integers_constant(places)}, {{"axis", Index(axis)}});
-}
 int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
   const int64_t given = l.integer("axis", 1);
   return rank_of(scale) == 0 ? 0 : l.axis(std::min<int64_t>(given, static_cast<int64_t>(rank) - 1), rank);

@@ -208,6 +208,19 @@ const Case kCases[] = {
   c = MatMul(b, w2)
   y = Softmax(c) {axis=1}
   output y = y)"},
+    // Of weights of a byte, whatever the number of rows.
+    {"quantized", R"(  input x : f32[n,m,24]
+  input w : i8[24,70]
+  input w1 : f32[3,70]
+  input w2 : f32[70]
+  constant p = i64[24] {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2}
+  constant z = i8[] {1}
+  s = Gather(w1, p) {axis=0}
+  d = Dequantize(w, s, z)
+  a = MatMul(x, d)
+  b = Add(a, w2)
+  y = Relu(b)
+  output y = y)"},
     {"statistics",
      R"(  input x : f32[n,m,5]
   a = ReduceMean(x) {axes=[1], keepdims=1}

@@ -93,6 +93,7 @@ void Library::forget_weights(size_t primitive) {
   if (p.unfolded) forget(p.unfolded->weights);
   forget_packed(p.planar);
   forget_packed(p.rows);
+  forget_packed(p.quantized);
   forget_packed(p.panels);
   forget_packed(p.blocks);
   forget_packed(p.winograd);
@@ -112,8 +113,8 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.blocks && !p.winograd &&
-      !p.integers && !p.tiles && !p.attention && !p.attention_tiles)
+  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.quantized && !p.panels && !p.blocks &&
+      !p.winograd && !p.integers && !p.tiles && !p.attention && !p.attention_tiles)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
@@ -126,11 +127,12 @@ void Library::run(size_t primitive) {
     for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
     call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst));
   }
-  if (p.panels) {
-    PanelsCall& call = *p.panels;
+  const auto run_product = [&](auto& call) {
     for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
     call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
-  }
+  };
+  if (p.quantized) run_product(*p.quantized);
+  if (p.panels) run_product(*p.panels);
   const auto run_blocks = [&](auto& call) {
     for (const auto& [number, operand] : call.posts) call.convolution.bind_post(number, operand.get_data_handle());
     call.convolution.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));

@@ -15,6 +15,7 @@
 #include "gopt_attention_rows.h"
 #include "gopt_integer.h"
 #include "gopt_post.h"
+#include "gopt_quantized.h"
 #include "gopt_recurrence.h"
 
 namespace gopt_runtime {
@@ -74,6 +75,10 @@ struct MatrixProduct {
   // In loops of our own (gopt_panels.h): two axes, constant weights, rows of src that are lines of floats; else as
   // without.
   bool panels = false;
+  // By integers (gopt_quantized.h): two axes, dense src of floats.
+  int bits = 0;  // 4 or 8; 0: by floats
+  int64_t block = 1;
+  QuantizedWeights quantized;  // but for numbers, row and column, which are as for others
   Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
   Arithmetic arithmetic = Arithmetic::Own;
   int tile_terms = kNoTiles;
@@ -172,6 +177,8 @@ class Library {
  private:
   void add_few_rows(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
                     int own_threads);
+  void add_quantized(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
+                     int own_threads);
   // Nothing is added where they are not for this.
   bool add_panels(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst,
                   int own_threads);

@@ -9,8 +9,9 @@ namespace gopt_runtime {
 
 // Calls `take` with each of `count` numbers of pieces of so many bytes, which follow one another from `from` on, as
 // what is read next does behind them: in turn one of each quarter, then what is left.
-template <int64_t bytes, class Take>
-__attribute__((always_inline)) inline void take_in_places(const void* from, int64_t count, const Take& take) {
+template <class Take>
+__attribute__((always_inline)) inline void take_in_places(const void* from, int64_t count, int64_t bytes,
+                                                          const Take& take) {
   constexpr int64_t kPlaces = 4;
   constexpr int64_t kAhead = 4096, kLine = 64;  // bytes
   const int64_t part = count / kPlaces, last = part - kAhead / bytes;

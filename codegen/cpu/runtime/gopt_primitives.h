@@ -19,6 +19,7 @@
 #include "gopt_panels.h"
 #include "gopt_planar.h"
 #include "gopt_pooling.h"
+#include "gopt_quantized.h"
 #include "gopt_recurrence.h"
 #include "gopt_rows.h"
 #include "gopt_split.h"
@@ -133,6 +134,13 @@ struct RowsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// A product of floats by integers.
+struct QuantizedCall {
+  QuantizedProduct product;
+  memory src, bias, dst, packed, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
 // A product, or a convolution of one tap, by panels of weights.
 struct PanelsCall {
   PanelProduct product;
@@ -182,6 +190,7 @@ struct Primitive {
   std::unique_ptr<UnfoldedCall> unfolded;
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
+  std::unique_ptr<QuantizedCall> quantized;
   std::unique_ptr<PanelsCall> panels;
   std::unique_ptr<BlocksCall<BlockConvolution>> blocks;
   std::unique_ptr<BlocksCall<WinogradConvolution>> winograd;

@@ -140,6 +140,7 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
   if (m.src.back() == 0) throw std::runtime_error("a product of matrices without columns");
   const int threads = s.threads_for(elements(m.dst) * static_cast<double>(m.src.back()),
                                     elements(m.src) + elements(m.weights) + elements(m.dst));
+  if (m.bits != 0) return add_quantized(m, src, weights, bias, dst, threads);
   if (m.tile_terms != kNoTiles && add_tiles(m, src, weights, bias, dst, threads)) return;
   if (m.panels && add_panels(m, src, weights, bias, dst, threads)) return;
   if (m.few_rows) return add_few_rows(m, src, weights, bias, dst, threads);
@@ -172,6 +173,36 @@ void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* 
                   });
   if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
   p.rows = std::make_unique<RowsCall>(std::move(own));
+  s.primitives.push_back(std::move(p));
+}
+
+void Library::add_quantized(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst,
+                            int own_threads) {
+  State& s = *state_;
+  Primitive p(own_threads);
+  QuantizedWeights given = m.quantized;
+  given.numbers = weights;
+  given.row = m.weight_strides[0];
+  given.column = m.weight_strides[1];
+  const QuantizedShape shape{m.src[0], m.src[1], m.dst[1], m.bits, m.block};
+  QuantizedCall own{
+      QuantizedProduct(shape, QuantizedProduct::common_zero(shape, given), m.posts, own_threads, m.result),
+      {},
+      {},
+      {},
+      {},
+      {},
+      {}};
+  const memory::desc to = dense_desc(m.dst, m.result);
+  own.src = s.view(p.src, dense_desc(m.src), src);
+  own.dst = s.view(p.dst, to, dst);
+  own.posts = s.operands(p, m.posts, to, to);
+  own.packed = s.packed_as(weights, State::bytes(static_cast<size_t>(elements(m.weights))),
+                           State::bytes(own.product.packed_bytes()), QuantizedProduct::packed_form(),
+                           [&](memory& packed) { own.product.pack(given, packed.get_data_handle()); });
+  own.scratch = s.temporary(p, State::floats(own.product.scratch_floats()));
+  if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
+  p.quantized = std::make_unique<QuantizedCall>(std::move(own));
   s.primitives.push_back(std::move(p));
 }
 

@@ -71,7 +71,7 @@ void compute_panel(const void* source, const void* weights, int64_t depth, float
       for (int v = 0; v < vectors; v++) s[r][v] += x * w[v];
     }
   };
-  take_in_places<kBytes>(packed, depth, add);
+  take_in_places(packed, depth, kBytes, add);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 16
@@ -98,10 +98,9 @@ RowsProduct::RowsProduct(int64_t rows, int64_t depth, int64_t columns, std::vect
       columns_(columns),
       width_(columns_of_panel(rows, operands)),
       panels_((columns + width_ - 1) / width_),
-      posts_(std::move(posts)),
       threads_(threads),
       operands_(operands),
-      result_(result) {}
+      result_(columns, std::move(posts), result) {}
 
 size_t RowsProduct::packed_bytes() const {
   return static_cast<size_t>(panels_ * width_ * depth_) * (operands_ == Element::Float ? 4 : 2);
@@ -133,25 +132,26 @@ void RowsProduct::pack(const void* weights, int64_t row_stride, int64_t column_s
     pack_as(static_cast<const uint16_t*>(weights), row_stride, column_stride, static_cast<uint16_t*>(packed));
 }
 
-void RowsProduct::store(int64_t panel, float* sums, const float* bias, void* dst) const {
-  const int64_t first = panel * width_, count = std::min(width_, columns_ - first);
-  for (int64_t r = 0; r < rows_; r++) {
-    float* own = sums + r * width_;
-    const int64_t to = r * columns_ + first;
+void RowsResult::store(int64_t row, int64_t rows, int64_t column, int64_t width, float* sums, const float* bias,
+                       void* dst) const {
+  const int64_t count = std::min(width, columns_ - column);
+  for (int64_t r = 0; r < rows; r++) {
+    float* own = sums + r * width;
+    const int64_t to = (row + r) * columns_ + column;
     const auto add = [&](const void* other, Element element, int64_t from) {
       for (int64_t i = 0; i < count; i++) own[i] += value_at(other, element, from + i);
     };
-    if (bias) add(bias, Element::Float, first);
+    if (bias) add(bias, Element::Float, column);
     for (const Post& post : posts_) {
       const bool is_row = post.dims.size() == 2 && post.dims[0] == 1;
       if (post.kind == PostKind::Sum)
-        add(dst, result_, to);
+        add(dst, element_, to);
       else if (post.kind == PostKind::Add)
-        add(post.operand, post.dims.empty() ? result_ : post.element, is_row ? first : to);
+        add(post.operand, post.dims.empty() ? element_ : post.element, is_row ? column : to);
       else
-        apply_activation(post, own, width_);
+        apply_activation(post, own, width);
     }
-    if (result_ == Element::Float)
+    if (element_ == Element::Float)
       std::copy(own, own + count, static_cast<float*>(dst) + to);
     else
       std::transform(own, own + count, static_cast<uint16_t*>(dst) + to, half_of);
@@ -165,7 +165,7 @@ void RowsProduct::run(const void* src, const void* packed, const float* bias, vo
   share_each(panels_, threads_, [&](int64_t panel, int) {
     alignas(64) float sums[kMostRows * kMostVectors * kLanes];
     compute(src, static_cast<const char*>(packed) + panel * panel_bytes, depth_, sums);
-    store(panel, sums, bias, dst);
+    result_.store(0, rows_, panel * width_, width_, sums, bias, dst);
   });
 }
 

@@ -5,12 +5,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "gopt_few_rows.h"
 #include "gopt_post.h"
 
 namespace gopt_runtime {
+
+// What is done to sums of rows by a panel of columns before they are stored: a bias, then posts.
+class RowsResult {
+ public:
+  RowsResult(int64_t columns, std::vector<Post> posts, Element element)
+      : columns_(columns), posts_(std::move(posts)), element_(element) {}
+
+  void bind_post(int post, const void* operand) { posts_[static_cast<size_t>(post)].operand = operand; }
+  // Of so many rows from `row` on, columns from `column` on, up to `width` of them. Sums, `width` a row, change.
+  void store(int64_t row, int64_t rows, int64_t column, int64_t width, float* sums, const float* bias, void* dst) const;
+
+ private:
+  int64_t columns_;
+  std::vector<Post> posts_;
+  Element element_;
+};
 
 // dst [rows, columns] = src [rows, depth] times weights [depth, columns], then posts.
 class RowsProduct {
@@ -25,19 +42,18 @@ class RowsProduct {
   void pack(const void* weights, int64_t row_stride, int64_t column_stride, void* packed) const;
 
   // The operand of a Sum or Add has the result's shape and type, or, by Post::dims, one row.
-  void bind_post(int post, const void* operand) { posts_[static_cast<size_t>(post)].operand = operand; }
+  void bind_post(int post, const void* operand) { result_.bind_post(post, operand); }
   // src and dst are dense; `bias`, one for each column, may be null.
   void run(const void* src, const void* packed, const float* bias, void* dst) const;
 
  private:
   template <class T>
   void pack_as(const T* weights, int64_t row_stride, int64_t column_stride, T* packed) const;
-  void store(int64_t panel, float* sums, const float* bias, void* dst) const;
 
   int64_t rows_, depth_, columns_, width_, panels_;  // width_: columns of a panel
-  std::vector<Post> posts_;
   int threads_;
-  Element operands_, result_;
+  Element operands_;
+  RowsResult result_;
 };
 
 }  // namespace gopt_runtime

@@ -1,0 +1,332 @@
+#include "gopt_quantized.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "gopt_panel_sums.h"
+#include "gopt_places.h"
+#include "gopt_team.h"
+#include "gopt_vector.h"
+
+namespace gopt_runtime {
+namespace {
+
+constexpr int kVectors = 4;  // of a panel
+constexpr int64_t kWidth = kVectors * kLanes;
+constexpr int64_t kGroup = 8;  // rows of the weights, that steps are multiples of
+constexpr int64_t kMostStep = 128;
+constexpr int kChunk = kRegisters >= kMostRows ? kMostRows : 8;  // rows whose sums are in registers at once
+constexpr int64_t kByte = 8;
+
+// A word of a vector has the numbers of as many rows of one column. Some of them lie within a float's mantissa: under
+// the exponent of 2^23 over the number's place they are that power and the number, exactly.
+template <int bits>
+struct Fields {
+  static constexpr int kOfWord = 32 / bits, kInPlace = 23 / bits;
+  static constexpr uint32_t mask(int i) { return ((1u << bits) - 1) << (bits * i); }
+  static constexpr uint32_t exponent(int i) { return static_cast<uint32_t>(127 + 23 - bits * i) << 23; }
+  static constexpr float power(int i) { return static_cast<float>(1 << (23 - bits * i)); }
+
+  static Vector at(const Words& words, int i) {
+    const Words number = (words & mask(i)) | exponent(i);
+    Vector v;
+    std::memcpy(&v, &number, sizeof v);
+    return v;
+  }
+  // take(k, v, number + power(i), i) for each row k of a word and vector v.
+  template <int vectors, class Take>
+  [[gnu::always_inline]] static void each(Words (&words)[vectors], const Take& take) {
+#pragma GCC unroll 8
+    for (int k = 0; k < kOfWord; k++) {
+      const int i = k % kInPlace;
+      if (k > 0 && i == 0)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) words[v] >>= bits * kInPlace;
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) take(k, v, at(words[v], i), i);
+    }
+  }
+};
+
+// What is taken from each number: its power and the zero point. [in place][column].
+template <int bits>
+using Offsets = float[Fields<bits>::kInPlace][kWidth];
+
+// Where the parts of a step lie.
+struct StepForm {
+  int64_t step, bytes;
+  bool has_zeros;
+  const float* scales(const char* at) const { return static_cast<const float*>(static_cast<const void*>(at)); }
+  const uint8_t* zeros(const char* at) const {
+    return static_cast<const uint8_t*>(static_cast<const void*>(at + kWidth * 4));
+  }
+  const char* numbers(const char* at) const { return at + kWidth * (has_zeros ? 5 : 4); }
+};
+
+template <int bits>
+void set_offsets(Offsets<bits>& offsets, const Vector& zero, int64_t column) {
+  for (int i = 0; i < Fields<bits>::kInPlace; i++) {
+    const Vector offset = zero + Fields<bits>::power(i);
+    std::memcpy(offsets[i] + column, &offset, sizeof offset);
+  }
+}
+template <int bits>
+void set_offsets(Offsets<bits>& offsets, const uint8_t* zeros) {
+  for (int64_t column = 0; column < kWidth; column += kLanes)
+    set_offsets<bits>(offsets, load_lanes(zeros + column), column);
+}
+template <int bits>
+void set_offsets(Offsets<bits>& offsets, int zero) {
+  for (int64_t column = 0; column < kWidth; column += kLanes)
+    set_offsets<bits>(offsets, Vector{} + static_cast<float>(zero), column);
+}
+
+template <int vectors>
+[[gnu::always_inline]] inline void load_words(const char* from, Words (&words)[vectors]) {
+#pragma GCC unroll 4
+  for (int v = 0; v < vectors; v++)
+    std::memcpy(&words[v], from + v * static_cast<int64_t>(sizeof(Words)), sizeof(Words));
+}
+
+struct PanelOperands {
+  const float* src;  // [depth in whole steps][rows]
+  const char* packed;
+  int64_t steps;
+  StepForm form;
+  int zero;
+};
+
+// One row or two are summed up step by step, and their sums multiplied by the scales: a multiplication a number less.
+constexpr bool sums_steps(int rows) { return rows <= 2; }
+// Registers for sums: numbers become floats by constants, which are in the others.
+constexpr int kSums = kRegisters >= 16 ? 16 : 8;
+constexpr int vectors_of(int rows) {
+  const int vectors = (sums_steps(rows) ? kSums / 2 : kSums - 1) / rows;
+  return vectors >= 4 ? 4 : vectors >= 2 ? 2 : 1;
+}
+
+// Sums of all rows at some vectors of a panel's columns.
+template <int bits, int rows, int vectors>
+void compute_vectors(const PanelOperands& o, int64_t column, float* sums) {
+  using F = Fields<bits>;
+  alignas(64) Offsets<bits> offsets;
+  if (!o.form.has_zeros) set_offsets<bits>(offsets, o.zero);
+  Vector s[rows][vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) s[r][v] = Vector{};
+  const auto add = [&](int64_t number) {
+    const char* at = o.packed + number * o.form.bytes;
+    if (o.form.has_zeros) set_offsets<bits>(offsets, o.form.zeros(at));
+    const float *scales = o.form.scales(at) + column, *x = o.src + number * o.form.step * rows;
+    const char* words_at = o.form.numbers(at) + column * 4;
+    Vector own[sums_steps(rows) ? rows : 1][vectors];
+    if (sums_steps(rows))
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) own[sums_steps(rows) ? r : 0][v] = Vector{};
+    for (int64_t k = 0; k < o.form.step; k += F::kOfWord, x += F::kOfWord * rows, words_at += kWidth * 4) {
+      Words words[vectors];
+      load_words(words_at, words);
+      F::each(
+          words, [&](int row, int v, const Vector& raised, int i) __attribute__((always_inline)) {
+            const Vector weight = raised - load(offsets[i] + column + v * kLanes);
+            if constexpr (sums_steps(rows)) {
+#pragma GCC unroll 16
+              for (int r = 0; r < rows; r++) own[r][v] += (x[row * rows + r] - Vector{}) * weight;
+            } else {
+              const Vector scaled = weight * load(scales + v * kLanes);
+#pragma GCC unroll 16
+              for (int r = 0; r < rows; r++) s[r][v] += (x[row * rows + r] - Vector{}) * scaled;
+            }
+          });
+    }
+    if constexpr (sums_steps(rows))
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) s[r][v] += own[r][v] * load(scales + v * kLanes);
+  };
+  take_in_places(o.packed, o.steps, o.form.bytes, add);
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) std::memcpy(sums + r * kWidth + column + v * kLanes, &s[r][v], sizeof(Vector));
+}
+template <int bits, int rows>
+void compute_panel(const PanelOperands& o, float* sums) {
+  constexpr int vectors = vectors_of(rows);
+  for (int64_t column = 0; column < kWidth; column += vectors * kLanes)
+    compute_vectors<bits, rows, vectors>(o, column, sums);
+}
+
+using ComputePanel = void (*)(const PanelOperands&, float*);
+template <int bits, int... rows>
+constexpr std::array<ComputePanel, sizeof...(rows)> functions_of(std::integer_sequence<int, rows...>) {
+  return {compute_panel<bits, rows + 1>...};
+}
+ComputePanel panel_function(int bits, int64_t rows) {
+  using All = std::make_integer_sequence<int, kChunk>;
+  static constexpr auto kOfFour = functions_of<4>(All()), kOfEight = functions_of<8>(All());
+  return (bits == 4 ? kOfFour : kOfEight)[static_cast<size_t>(rows - 1)];
+}
+
+// A step as floats, a line of two panels each (gopt_panel_sums.h).
+template <int bits>
+void widen_step(const StepForm& form, const char* at, int zero, int64_t rows, float* to, int64_t panel_floats) {
+  using F = Fields<bits>;
+  alignas(64) Offsets<bits> offsets;
+  if (form.has_zeros)
+    set_offsets<bits>(offsets, form.zeros(at));
+  else
+    set_offsets<bits>(offsets, zero);
+  const char* words_at = form.numbers(at);
+  for (int64_t k = 0; k < rows; k += F::kOfWord, words_at += kWidth * 4) {
+    Words words[kVectors];
+    load_words(words_at, words);
+    F::each(words, [&](int row, int v, const Vector& raised, int i) {
+      if (k + row >= rows) return;
+      const Vector weight = (raised - load(offsets[i] + v * kLanes)) * load(form.scales(at) + v * kLanes);
+      float* line = to + v / kPanelVectors * panel_floats + (k + row) * kPanelWidth + v % kPanelVectors * kLanes;
+      std::memcpy(line, &weight, sizeof weight);
+    });
+  }
+}
+
+// The largest multiple of a group that divides a block; of one block a part of its own.
+int64_t step_of(const QuantizedShape& s) {
+  const int64_t depth = ceil_div(s.depth, kGroup) * kGroup;
+  if (s.block >= s.depth) return std::min(depth, kMostStep);
+  int64_t step = std::min(s.block, kMostStep);
+  while (s.block % step != 0 || step % kGroup != 0) step--;
+  return step;
+}
+
+// Numbers as they are packed begin with 0.
+int byte_at(const void* bytes, bool is_signed, int bits, int64_t i) {
+  const uint8_t byte = static_cast<const uint8_t*>(bytes)[i];
+  return is_signed ? static_cast<int8_t>(byte) + (1 << (bits - 1)) : byte;
+}
+int zero_at(const QuantizedWeights& w, int bits, int64_t block, int64_t column) {
+  if (!w.zeros) return w.is_signed ? 1 << (bits - 1) : 0;
+  return byte_at(w.zeros, w.is_signed, bits, block * w.zero_row + column * w.zero_column);
+}
+
+int64_t blocks_of(const QuantizedShape& s) { return ceil_div(s.depth, s.block); }
+
+}  // namespace
+
+std::optional<int> QuantizedProduct::common_zero(const QuantizedShape& s, const QuantizedWeights& w) {
+  const int first = zero_at(w, s.bits, 0, 0);
+  for (int64_t block = 0; block < (w.zero_row != 0 ? blocks_of(s) : 1); block++)
+    for (int64_t column = 0; column < (w.zero_column != 0 ? s.columns : 1); column++)
+      if (zero_at(w, s.bits, block, column) != first) return std::nullopt;
+  return first;
+}
+
+QuantizedProduct::QuantizedProduct(const QuantizedShape& shape, std::optional<int> zero, std::vector<Post> posts,
+                                   int threads, Element result)
+    : s_(shape),
+      zero_(zero),
+      step_(step_of(shape)),
+      steps_(ceil_div(shape.depth, step_)),
+      step_bytes_(kWidth * (zero ? 4 : 5) + step_ * kWidth * shape.bits / kByte),
+      panel_bytes_(steps_ * step_bytes_),
+      panels_(ceil_div(shape.columns, kWidth)),
+      result_(shape.columns, std::move(posts), result),
+      threads_(threads) {
+  constexpr int64_t kOrder = 16;
+  if (is_for_panels())
+    by_floats_.emplace(PanelShape{1, 1, s_.rows, s_.depth, kWidth, 0, 1}, TileOrder{0, s_.depth, kOrder, 1},
+                       TileOrder{0, kWidth, kOrder, 1}, std::vector<Post>{}, 1);
+}
+
+int64_t QuantizedProduct::packed_form() { return kWidth; }
+
+void QuantizedProduct::pack(const QuantizedWeights& w, void* packed) const {
+  const StepForm form{step_, step_bytes_, !zero_};
+  const int64_t of_word = 32 / s_.bits;
+  share_each(panels_ * steps_, threads_, [&](int64_t part, int) {
+    const int64_t panel = part / steps_, first = part % steps_ * step_, column = panel * kWidth;
+    const int64_t count = std::min(kWidth, s_.columns - column), rows = std::min(step_, s_.depth - first);
+    const int64_t block = first / s_.block;
+    char* at = static_cast<char*>(packed) + part * step_bytes_;
+    std::memset(at, 0, static_cast<size_t>(step_bytes_));
+    auto* scales = static_cast<float*>(static_cast<void*>(at));
+    for (int64_t i = 0; i < count; i++) scales[i] = w.scales[block * w.scale_row + (column + i) * w.scale_column];
+    if (form.has_zeros)
+      for (int64_t i = 0; i < count; i++)
+        at[kWidth * 4 + i] = static_cast<char>(zero_at(w, s_.bits, block, column + i));
+    auto* words = static_cast<uint32_t*>(static_cast<void*>(const_cast<char*>(form.numbers(at))));
+    for (int64_t k = 0; k < rows; k++) {
+      uint32_t* line = words + k / of_word * kWidth;
+      const auto shift = static_cast<int>(k % of_word) * s_.bits;
+      for (int64_t i = 0; i < count; i++)
+        line[i] |= static_cast<uint32_t>(
+                       byte_at(w.numbers, w.is_signed, s_.bits, (first + k) * w.row + (column + i) * w.column))
+                   << shift;
+    }
+  });
+}
+
+// Where the sums of all rows are not in registers at once: numbers would become floats several times.
+bool QuantizedProduct::is_for_panels() const { return s_.rows > kChunk; }
+
+size_t QuantizedProduct::scratch_of_thread() const {
+  return static_cast<size_t>(kWidth * (s_.depth + s_.rows)) + by_floats_->scratch_floats();
+}
+size_t QuantizedProduct::scratch_floats() const {
+  return by_floats_ ? static_cast<size_t>(threads_) * scratch_of_thread()
+                    : static_cast<size_t>(s_.rows * steps_ * step_);
+}
+
+void QuantizedProduct::run(const float* src, const void* packed, const float* bias, void* dst, float* scratch) const {
+  if (by_floats_) return run_panels(src, packed, bias, dst, scratch);
+  // Chunks of rows, of each row of the weights one after another.
+  const int64_t chunks = ceil_div(s_.rows, kChunk), depth = steps_ * step_;
+  const auto first_of = [&](int64_t chunk) { return s_.rows * chunk / chunks; };
+  for (int64_t chunk = 0; chunk < chunks; chunk++) {
+    const int64_t first = first_of(chunk), rows = first_of(chunk + 1) - first;
+    float* to = scratch + first * depth;
+    for (int64_t r = 0; r < rows; r++) {
+      const float* from = src + (first + r) * s_.depth;
+      for (int64_t k = 0; k < s_.depth; k++) to[k * rows + r] = from[k];
+    }
+    std::fill(to + s_.depth * rows, to + depth * rows, 0.0f);
+  }
+  const StepForm form{step_, step_bytes_, !zero_};
+  share_each(panels_, threads_, [&](int64_t number, int) {
+    alignas(64) float sums[kChunk * kWidth];
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+      const int64_t first = first_of(chunk), rows = first_of(chunk + 1) - first;
+      panel_function(s_.bits, rows)({scratch + first * depth, panel(packed, number), steps_, form, zero_.value_or(0)},
+                                    sums);
+      result_.store(first, rows, number * kWidth, kWidth, sums, bias, dst);
+    }
+  });
+}
+
+void QuantizedProduct::widen(const char* from, float* panels) const {
+  const StepForm form{step_, step_bytes_, !zero_};
+  for (int64_t number = 0; number < steps_; number++) {
+    const int64_t first = number * step_, rows = std::min(step_, s_.depth - first);
+    (s_.bits == 4 ? widen_step<4> : widen_step<8>)(form, from + number * step_bytes_, zero_.value_or(0), rows,
+                                                   panels + first * kPanelWidth, s_.depth * kPanelWidth);
+  }
+}
+
+void QuantizedProduct::run_panels(const float* src, const void* packed, const float* bias, void* dst,
+                                  float* scratch) const {
+  share_each(panels_, threads_, [&](int64_t number, int slot) {
+    float *own = scratch + static_cast<size_t>(slot) * scratch_of_thread(), *sums = own + kWidth * s_.depth;
+    widen(panel(packed, number), own);
+    by_floats_->run(src, own, nullptr, sums, sums + kWidth * s_.rows);
+    result_.store(0, s_.rows, number * kWidth, kWidth, sums, bias, dst);
+  });
+}
+
+}  // namespace gopt_runtime

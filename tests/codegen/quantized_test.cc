@@ -1,0 +1,172 @@
+// Products of floats by weights of 4 and 8 bits with scales of blocks: that these are read as they are, and that what
+// is computed is what the interpreter says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "batch.h"
+
+namespace gopt {
+namespace {
+
+template <class Number>
+std::string listed(int64_t count, const Number& number) {
+  std::string text = "{";
+  for (int64_t k = 0; k < count; k++) text += (k ? ", " : "") + std::to_string(number(k));
+  return text + "}";
+}
+std::string places(int64_t extent, int64_t block) {
+  return "constant places = i64[" + std::to_string(extent) + "] " +
+         listed(extent, [&](int64_t k) { return k / block; }) + "\n";
+}
+
+struct Weights {
+  int64_t depth, columns;
+  int bits;
+  std::string type;            // i8 or u8
+  int64_t block;               // 0: a scale for each column; -1: one for all
+  bool has_zeros = true;       // of blocks; else one for all
+  bool is_transposed = false;  // [columns, depth]
+};
+
+// The weights `dw`, drawn.
+std::string text_of(const Weights& w, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const int64_t least = w.type == "i8" ? -(1 << (w.bits - 1)) : 0;
+  const auto number = [&](int64_t) {
+    return least + static_cast<int64_t>(random() % (uint64_t{1} << static_cast<unsigned>(w.bits)));
+  };
+  const auto scale = [&](int64_t) { return 0.01 + 0.001 * static_cast<double>(random() % 100); };
+  const auto shape = [&](int64_t depth) {
+    const int64_t columns = w.block < 0 ? 1 : w.columns;
+    return w.is_transposed ? std::to_string(columns) + "," + std::to_string(depth)
+                           : std::to_string(depth) + "," + std::to_string(columns);
+  };
+  const std::string dims = w.is_transposed ? std::to_string(w.columns) + "," + std::to_string(w.depth)
+                                           : std::to_string(w.depth) + "," + std::to_string(w.columns);
+  const int64_t blocks = w.block > 0 ? (w.depth + w.block - 1) / w.block : 1;
+  const int64_t scales = blocks * (w.block < 0 ? 1 : w.columns);
+  std::string text = "constant numbers = " + w.type + "[" + dims + "] " + listed(w.depth * w.columns, number) + "\n" +
+                     "constant scales = f32[" + shape(blocks) + "] " + listed(scales, scale) + "\n";
+  text += w.has_zeros ? "constant zeros = " + w.type + "[" + shape(blocks) + "] " + listed(scales, number) + "\n"
+                      : "constant zeros = " + w.type + "[] {" + std::to_string(least + 3) + "}\n";
+  if (w.block <= 0) return text + "dw = Dequantize(numbers, scales, zeros)\n";
+  const std::string axis = w.is_transposed ? "1" : "0";
+  text += places(w.depth, w.block) + "s = Gather(scales, places) {axis=" + axis + "}\n";
+  if (w.has_zeros) text += "z = Gather(zeros, places) {axis=" + axis + "}\n";
+  return text + "dw = Dequantize(numbers, s, " + (w.has_zeros ? "z" : "zeros") + ")\n";
+}
+
+struct Row {
+  std::string name, text;
+};
+
+std::string product_of(const std::string& rows, const Weights& w, const std::string& steps, uint64_t seed) {
+  return "input x : f32[" + rows + "," + std::to_string(w.depth) + "]\n" + text_of(w, seed) + steps + "output y = y";
+}
+
+std::vector<Row> rows() {
+  const std::string plain = "y = MatMul(x, dw)\n";
+  std::vector<Row> all;
+  const auto add = [&](const std::string& name, const std::string& extents, const Weights& w,
+                       const std::string& steps) {
+    all.push_back({name, product_of(extents, w, steps, all.size() + 1)});
+  };
+  // Each number of rows, more than a chunk of them, and those of panels.
+  for (const int rows : {3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 18, 40})
+    add("rows_" + std::to_string(rows), std::to_string(rows), {96, 70, rows % 2 == 0 ? 4 : 8, "u8", 32}, plain);
+  // Of one row and two, small weights are for loops.
+  for (const int rows : {1, 2})
+    for (const int bits : {4, 8})
+      add("few_" + std::to_string(rows) + "_of_" + std::to_string(bits), std::to_string(rows),
+          {520, 516, bits, "i8", 40}, plain);
+  add("signed", "3,5", {72, 33, 4, "i8", 16}, plain);
+  add("one_zero", "5", {72, 33, 4, "i8", 16, false}, plain);
+  add("rest_of_a_block", "5", {75, 33, 4, "u8", 32}, plain);
+  add("rest_of_a_word", "20", {75, 33, 8, "u8", 32}, plain);
+  add("columns", "5", {75, 200, 8, "i8", 0}, plain);
+  add("all", "5", {300, 65, 8, "i8", -1, false}, plain);
+  add("transposed", "5", {64, 33, 4, "u8", 32, true, true}, "t = Transpose(dw) {perm=[1,0]}\ny = MatMul(x, t)\n");
+  add("gemm", "6", {64, 33, 8, "i8", 16, true, true},
+      "input w1 : f32[33]\ng = Gemm(x, dw, w1) {transB=1}\ny = Relu(g)\n");
+  add("transposed_columns", "6", {64, 33, 8, "i8", 0, false, true}, "y = Gemm(x, dw) {transB=1}\n");
+  add("epilogues", "3,7", {64, 40, 4, "u8", 32},
+      "input w1 : f32[40]\ninput r : f32[3,7,40]\nm = MatMul(x, dw)\nb = Add(m, w1)\ng = Sigmoid(b)\n"
+      "h = Mul(b, g)\ny = Add(h, r)\n");
+  return all;
+}
+
+bool is_quantized(const Graph& graph, const Target& target) {
+  LayoutCosts costs(true);
+  const auto plan = make_plan(graph, target, costs);
+  EXPECT_TRUE(plan.ok());
+  return plan.ok() &&
+         std::ranges::any_of(plan->kernels, [](const Kernel& k) { return k.implementation == "quantized"; });
+}
+
+std::vector<BatchCase> cases() {
+  std::vector<BatchCase> cases;
+  for (const Row& row : rows()) {
+    cases.push_back(make_case(row.name, row.text, cases.size() + 1, 256));
+    EXPECT_TRUE(is_quantized(cases.back().graph, {TargetKind::Cpu, 1})) << row.name;
+  }
+  return cases;
+}
+
+TEST(QuantizedWeights, AgreeWithTheInterpreter) {
+  for (const int threads : {1, 2})
+    EXPECT_EQ(run_batch(cases(), true, {TargetKind::Cpu, threads}), std::vector<std::string>{});
+}
+
+// Floats that lie in memory as bfloat16: these are widened for the product, weights are as they were.
+TEST(QuantizedWeights, MultiplyFloatsInAnyPrecision) {
+  Target halves{TargetKind::Cpu, 1};
+  halves.precision = Precision::Bf16;
+  const std::vector<BatchCase> own{make_case(
+      "halves",
+      product_of("6", {64, 64, 4, "u8", 32}, "input w1 : f32[64,64]\nm = MatMul(x, dw)\ny = MatMul(m, w1)\n", 5), 1,
+      256)};
+  EXPECT_TRUE(is_quantized(own[0].graph, halves));
+  EXPECT_EQ(run_batch(own, true, halves), std::vector<std::string>{});
+}
+
+// What is not read so is computed as before.
+TEST(QuantizedWeights, LeaveOthersAlone) {
+  const Weights w{64, 33, 4, "u8", 32};
+  const std::string numbers = listed(64 * 33, [](int64_t k) { return k * 7 % 16; });
+  const std::string head = "input x : f32[5,64]\nconstant numbers = u8[64,33] " + numbers + "\nconstant z = u8[] {3}\n";
+  const auto scales = [](int64_t count) {
+    return listed(count, [](int64_t k) { return 0.01 * static_cast<double>(k + 1); });
+  };
+  const std::vector<Row> others{
+      {"a_scale_for_each_row", head + "constant s = f32[64,1] " + scales(64) +
+                                   "\ndw = Dequantize(numbers, s, z)\ny = MatMul(x, dw)\noutput y = y"},
+      {"uneven_blocks", head + "constant scales = f32[2,33] " + scales(66) + "\nconstant places = i64[64] " +
+                            listed(64, [](int64_t k) { return k < 24 ? 0 : 1; }) +
+                            "\ns = Gather(scales, places) {axis=0}\ndw = Dequantize(numbers, s, z)\n"
+                            "y = MatMul(x, dw)\noutput y = y"},
+      {"blocks_of_columns", head + "constant scales = f32[64,5] " + scales(320) + "\n" + places(33, 8) +
+                                "s = Gather(scales, places) {axis=1}\ndw = Dequantize(numbers, s, z)\n"
+                                "y = MatMul(x, dw)\noutput y = y"},
+      {"short_blocks", product_of("5", {64, 33, 4, "u8", 4}, "y = MatMul(x, dw)\n", 3)},
+      {"a_transposed_source", "input x : f32[64,5]\n" + text_of(w, 3) + "y = Gemm(x, dw) {transA=1}\noutput y = y"},
+  };
+  std::vector<BatchCase> own;
+  for (const Row& row : others) {
+    own.push_back(make_case(row.name, row.text, own.size() + 1, 256));
+    EXPECT_FALSE(is_quantized(own.back().graph, {TargetKind::Cpu, 1})) << row.name;
+  }
+  EXPECT_EQ(run_batch(own, true, {TargetKind::Cpu, 1}), std::vector<std::string>{});
+}
+
+TEST(QuantizedWeights, AreFloatsWhereSwitchedOff) {
+  Target target{TargetKind::Cpu, 1};
+  target.without.insert("kernel:quantized");
+  const BatchCase own = make_case("off", product_of("5", {64, 33, 4, "u8", 32}, "y = MatMul(x, dw)\n", 3), 1, 256);
+  EXPECT_FALSE(is_quantized(own.graph, target));
+  EXPECT_EQ(run_batch({own}, true, target), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace gopt
