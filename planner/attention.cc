@@ -20,6 +20,7 @@ namespace {
 // Of a line: kernels for CUDA keep a line's sums in registers, those for a CPU one of each in the cache.
 constexpr int64_t kMostDepth = 128, kMostDepthOnCpu = 512;
 constexpr int64_t kFewestRowsOnCpu = 6;  // which are lanes; of fewer, elements of a key are
+constexpr size_t kMostMasks = 2;         // a mask and a bias, as relative positions have it
 constexpr size_t kMostAxes = 3;          // of a batch, in a kernel's parameters
 
 // The number by which a node multiplies its other operand: the position of that, and the factor.
@@ -126,7 +127,7 @@ class AttentionFinder {
       if (const auto factor = scalar_factor(node)) {
         scale_ *= factor->by;
         value = node.inputs[factor->operand];
-      } else if (node.is(OpKind::Add) && sums_.size() < most_masks() && scale_ == 1) {
+      } else if (node.is(OpKind::Add) && sums_.size() < kMostMasks && scale_ == 1) {
         sums_.push_back(cover_.graph.nodes()[*id]);
         value = node.inputs[mask_position(node) ^ 1U];
       } else if (const auto scores = choose_scores(node)) {
@@ -143,10 +144,10 @@ class AttentionFinder {
     return is_beyond ? std::copysign(std::numeric_limits<double>::infinity(), number) : number;
   }
 
-  // Of Where(test, scores, number), or the other way around, which of its inputs the scores are; kernels for a CPU know
-  // one such choice, before all sums or after them.
+  // Of Where(test, scores, number), or the other way around, which of its inputs the scores are; kernels know one such
+  // choice, before all sums or after them.
   std::optional<size_t> choose_scores(const Node& node) {
-    if (!node.is(OpKind::Where) || choice_test_ || !is_on_cpu()) return std::nullopt;
+    if (!node.is(OpKind::Where) || choice_test_) return std::nullopt;
     for (const size_t k : {size_t{1}, size_t{2}}) {
       const Value& number = node.inputs[3 - k];
       if (!is_small_constant(number) || shape_of(node.inputs[k]) != node.outputs[0].shape) continue;
@@ -158,9 +159,6 @@ class AttentionFinder {
     }
     return std::nullopt;
   }
-
-  // Of a mask and a bias, as relative positions have it, kernels for a CPU know.
-  size_t most_masks() const { return is_on_cpu() ? 2 : 1; }
 
   // Which operand of a sum is the mask: the scores come from a product, or from a sum with another one.
   size_t mask_position(const Node& sum) const {

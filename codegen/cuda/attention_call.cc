@@ -36,7 +36,8 @@ bool is_chunked(const Plan& plan, const Kernel& kernel) {
 std::string maker_text(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
   return "make_attention<" + operand_text(plan, kernel) + ", " + std::to_string(padded_depth(*kernel.attention)) +
          ", " + (is_chunked(plan, kernel) ? "true" : "false") + ", " + std::to_string(tile.rows) + ", " +
-         std::to_string(tile.key_warps) + ">";
+         std::to_string(tile.key_warps) + ", " +
+         (kernel.attention->bias || kernel.attention->choice ? "true" : "false") + ">";
 }
 
 }  // namespace
@@ -58,12 +59,22 @@ CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, siz
            matrices_text("result", a.result);
   if (a.nan_is_zero) shape += "  a.nan_is_zero = true;\n";
   if (a.scale != 1) shape += "  a.scale = " + number(a.scale) + ";\n";
-  std::string mask = "nullptr";
-  if (a.mask) {
-    const BufferId id = kernel.input_buffers[3];
-    mask = pointer_to(plan, id, a.mask->offset);
-    shape += matrices_text("mask", *a.mask) + "  " + number_text("mask_step", a.mask->element) +
-             ", a.mask_element = " + element_name(plan.buffer(id).element) + ";\n";
+  // What scores are treated with, in the order in which the kernel reads it.
+  size_t next = 3;
+  const auto treated_with = [&](const std::string& name, const StridedMatrices& m) {
+    const BufferId id = kernel.input_buffers[next++];
+    shape += matrices_text(name, m) + "  a." + name + "_step = " + text(m.element) + ";\n";
+    if (plan.buffer(id).element != ElementType::Bool)
+      shape += "  a." + name + "_element = " + element_name(plan.buffer(id).element) + ";\n";
+    return pointer_to(plan, id, m.offset);
+  };
+  std::string mask = "nullptr", bias = "nullptr", choice;
+  if (a.mask) mask = treated_with("mask", *a.mask);
+  if (a.bias) bias = treated_with("bias", *a.bias);
+  if (a.choice) {
+    choice = ", {}, " + treated_with("choice", a.choice->at);
+    shape += "  a.otherwise = " + number(a.choice->otherwise) + ", a.kept = " + (a.choice->kept ? "true" : "false") +
+             ", a.chooses_first = " + (a.choice->is_first ? "true" : "false") + ";\n";
   }
   const BufferId out = kernel.output_buffers[0];
   shape += "  a.result_element = " + element_name(plan.buffer(out).element) + ";\n";
@@ -71,9 +82,9 @@ CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, siz
   call.create = "{\n" + shape + "  library.add(a, " + tiles.name_for(maker_text(plan, kernel, *tile)) + "());\n}\n";
   call.run = "library.run(" + std::to_string(primitive) + ", {" +
              pointer_to(plan, kernel.input_buffers[0], a.query.offset) + ", " +
-             pointer_to(plan, kernel.input_buffers[1], a.key.offset) + ", nullptr, " + mask + ", " +
+             pointer_to(plan, kernel.input_buffers[1], a.key.offset) + ", " + bias + ", " + mask + ", " +
              pointer_to(plan, out, a.result.offset) + ", " + pointer_to(plan, kernel.input_buffers[2], a.value.offset) +
-             "}, stream);";
+             choice + "}, stream);";
   return call;
 }
 

@@ -247,6 +247,49 @@ TEST(Attention, IsOneKernelOnACpu) {
   EXPECT_EQ(attention_of(*halves), nullptr);
 }
 
+// Scores that have a bias beside their mask, or are chosen. Seeds from behind `seed` on.
+std::vector<BatchCase> treated_cases(uint64_t& seed) {
+  std::vector<BatchCase> cases;
+  // A mask and a bias, either for a key, a line or both, and in either order.
+  const std::string two =
+      "a = MatMul(q, k)\nb0 = Add(a, n)\nb = Add(m, b0)\nc = Softmax(b) {axis=-1}\n"
+      "d = MatMul(c, v)\noutput y = d";
+  for (const auto& [m, n] : {std::pair("[2,1,1,40]", "[1,3,ROWS,40]"), std::pair("[2,1,ROWS,40]", "[3,1,1]"),
+                             std::pair("[3,ROWS,1]", "[2,1,1,40]"), std::pair("[40]", "[1,3,ROWS,40]")})
+    for (const char* rows : {"50", "4", "1"}) {
+      std::string text =
+          "input q : f32[2,3,ROWS,24]\ninput p : f32[2,3,40,24]\nk = Transpose(p) {perm=[0,1,3,2]}\n"
+          "input v : f32[2,3,40,30]\ninput m : f32" +
+          std::string(m) + "\ninput n : f32" + n + "\n" + two;
+      for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
+      cases.push_back(make_case("two" + std::to_string(seed + 1), text, seed + 1));
+      seed++;
+    }
+  // Scores that are replaced by a number: for a key, a line or both, before a mask is added or after, and times a
+  // factor.
+  const std::string chosen[] = {"b0 = Where(t, s, least)\nb = Add(b0, m)\n", "b = Where(t, least, s)\n",
+                                "b0 = Where(t, some, s)\nb = Mul(b0, w1)\n", "b0 = Add(m, s)\nb = Where(t, b0, some)\n",
+                                "b0 = Add(s, m)\nb1 = Add(b0, n)\nb = Where(t, infinite, b1)\n"};
+  for (const std::string& how : chosen)
+    for (const char* tests : {"[2,1,1,300]", "[1,1,ROWS,300]", "[3,ROWS,1]"})
+      for (const char* rows : {"50", "4", "1"}) {
+        // A line that is left out whole has no softmax.
+        if (how.find("infinite") != std::string::npos && tests[1] == '3') continue;
+        std::string text =
+            "input q : f32[2,3,ROWS,24]\ninput p : f32[2,3,300,24]\nk = Transpose(p) {perm=[0,1,3,2]}\n"
+            "input v : f32[2,3,300,30]\ninput t : bool" +
+            std::string(tests) +
+            "\ninput m : f32[300]\ninput n : f32[3,ROWS,1]\nconstant w1 = f32[] {0.25}\nconstant some = f32[] {-3}\n"
+            "constant least = f32[] {-3.4e38}\nconstant infinite = f32[] {-inf}\na = MatMul(q, k)\ns = Mul(a, w1)\n" +
+            how + "c = Softmax(b) {axis=-1}\nd = MatMul(c, v)\noutput y = d";
+        for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
+        const char* const sums = how.find(", n)") != std::string::npos ? "two_" : "";
+        cases.push_back(make_case(sums + ("chosen" + std::to_string(seed + 1)), text, seed + 1));
+        seed++;
+      }
+  return cases;
+}
+
 void expect_agreement(const std::vector<BatchCase>& cases, Precision precision) {
   CostsOfAttention costs;
   expect_agreement_on_device(cases, costs, "attention", precision);
@@ -257,6 +300,26 @@ TEST(Attention, CompilesAndLinks) {
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the tests below build and run";
   expect_agreement({case_for(kCases[0], 0)}, Precision::Fp16);
   expect_agreement({case_for(kCases[1], 4)}, Precision::Fp32);
+  uint64_t seed = 0;
+  const std::vector<BatchCase> treated = treated_cases(seed);
+  expect_agreement({treated.front(), treated.back()}, Precision::Fp16);
+}
+
+bool is_two(const BatchCase& c) { return c.name.starts_with("two"); }
+bool is_chosen(const BatchCase& c) { return c.name.find("chosen") != std::string::npos; }
+
+TEST(Attention, TakesABiasAndAChoice) {
+  CostsOfAttention costs;
+  uint64_t seed = 0;
+  for (const BatchCase& c : treated_cases(seed)) {
+    const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    ASSERT_TRUE(check_plan(*plan).ok()) << check_plan(*plan).error().message;
+    const Kernel* const kernel = attention_of(*plan);
+    ASSERT_NE(kernel, nullptr) << c.name << "\n" << print_plan(*plan);
+    EXPECT_EQ(kernel->attention->bias.has_value(), is_two(c)) << c.name;
+    EXPECT_EQ(kernel->attention->choice.has_value(), is_chosen(c)) << c.name;
+  }
 }
 
 TEST(Attention, AgreesWithTheInterpreter) {
@@ -264,6 +327,14 @@ TEST(Attention, AgreesWithTheInterpreter) {
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
   for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16})
     expect_agreement(all_cases(), precision);
+}
+
+TEST(Attention, ABiasAndAChoiceAgreeWithTheInterpreter) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+  uint64_t seed = 0;
+  const std::vector<BatchCase> cases = treated_cases(seed);
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16}) expect_agreement(cases, precision);
 }
 
 // Keys masked by minus infinity, all of a stage and all of a row among them, and large scores.
@@ -321,43 +392,7 @@ std::vector<BatchCase> cases_on_cpu() {
       "input q : f32[2,40,16]\ninput k : f32[2,16,21]\ninput v : f32[2,21,24]\ninput n : f32[21,40]\n"
       "m = Transpose(n) {perm=[1,0]}\na = MatMul(q, k)\nb = Add(a, m)\nc = Softmax(b) {axis=-1}\nd = MatMul(c, v)\n"
       "e = Transpose(d) {perm=[1,0,2]}\noutput y = e");
-  // A mask and a bias, either for a key, a line or both, and in either order.
-  const std::string two =
-      "a = MatMul(q, k)\nb0 = Add(a, n)\nb = Add(m, b0)\nc = Softmax(b) {axis=-1}\n"
-      "d = MatMul(c, v)\noutput y = d";
-  for (const auto& [m, n] : {std::pair("[2,1,1,40]", "[1,3,ROWS,40]"), std::pair("[2,1,ROWS,40]", "[3,1,1]"),
-                             std::pair("[3,ROWS,1]", "[2,1,1,40]"), std::pair("[40]", "[1,3,ROWS,40]")})
-    for (const char* rows : {"50", "4", "1"}) {
-      std::string text =
-          "input q : f32[2,3,ROWS,24]\ninput p : f32[2,3,40,24]\nk = Transpose(p) {perm=[0,1,3,2]}\n"
-          "input v : f32[2,3,40,30]\ninput m : f32" +
-          std::string(m) + "\ninput n : f32" + n + "\n" + two;
-      for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
-      cases.push_back(make_case("two" + std::to_string(seed + 1), text, seed + 1));
-      seed++;
-    }
-  // Scores that are replaced by a number: for a key, a line or both, before a mask is added or after, and times a
-  // factor.
-  const std::string chosen[] = {"b0 = Where(t, s, least)\nb = Add(b0, m)\n", "b = Where(t, least, s)\n",
-                                "b0 = Where(t, some, s)\nb = Mul(b0, w1)\n", "b0 = Add(m, s)\nb = Where(t, b0, some)\n",
-                                "b0 = Add(s, m)\nb1 = Add(b0, n)\nb = Where(t, infinite, b1)\n"};
-  for (const std::string& how : chosen)
-    for (const char* tests : {"[2,1,1,300]", "[1,1,ROWS,300]", "[3,ROWS,1]"})
-      for (const char* rows : {"50", "4", "1"}) {
-        // A line that is left out whole has no softmax.
-        if (how.find("infinite") != std::string::npos && tests[1] == '3') continue;
-        std::string text =
-            "input q : f32[2,3,ROWS,24]\ninput p : f32[2,3,300,24]\nk = Transpose(p) {perm=[0,1,3,2]}\n"
-            "input v : f32[2,3,300,30]\ninput t : bool" +
-            std::string(tests) +
-            "\ninput m : f32[300]\ninput n : f32[3,ROWS,1]\nconstant w1 = f32[] {0.25}\nconstant some = f32[] {-3}\n"
-            "constant least = f32[] {-3.4e38}\nconstant infinite = f32[] {-inf}\na = MatMul(q, k)\ns = Mul(a, w1)\n" +
-            how + "c = Softmax(b) {axis=-1}\nd = MatMul(c, v)\noutput y = d";
-        for (size_t at; (at = text.find("ROWS")) != std::string::npos;) text.replace(at, 4, rows);
-        const char* const sums = how.find(", n)") != std::string::npos ? "two_" : "";
-        cases.push_back(make_case(sums + ("chosen" + std::to_string(seed + 1)), text, seed + 1));
-        seed++;
-      }
+  for (BatchCase& c : treated_cases(seed)) cases.push_back(std::move(c));
   // A decoder's few lines: of depths that no vector divides, heads side by side, and keys that heads share.
   add("few", ("input q : f32[3,2,5]\ninput p : f32[3,9,5]\ninput v : f32[3,9,3]\ninput m : f32[3,2,1]\n"
               "k = Transpose(p) {perm=[0,2,1]}\n" +
@@ -397,7 +432,7 @@ TEST(AttentionOnCpu, FewLinesReadKeysInOnePiece) {
 TEST(AttentionOnCpu, HasKernelsInEveryPrecision) {
   CostsOfAttention costs;
   for (const BatchCase& c : cases_on_cpu()) {
-    const bool is_special = c.name.starts_with("two") || c.name.starts_with("chosen");
+    const bool is_special = is_two(c) || is_chosen(c);
     const auto plan =
         make_plan(c.graph, {.kind = TargetKind::Cpu, .precision = Precision::Bf16, .has_tiles = true}, costs);
     ASSERT_TRUE(plan.ok()) << c.name << ": " << plan.error().message;
@@ -416,8 +451,8 @@ TEST(AttentionOnCpu, AgreesWithTheInterpreter) {
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     const Kernel* const kernel = attention_of(*plan);
     ASSERT_NE(kernel, nullptr) << c.name;
-    EXPECT_EQ(kernel->attention->bias.has_value(), c.name.starts_with("two")) << c.name;
-    EXPECT_EQ(kernel->attention->choice.has_value(), c.name.find("chosen") != std::string::npos) << c.name;
+    EXPECT_EQ(kernel->attention->bias.has_value(), is_two(c)) << c.name;
+    EXPECT_EQ(kernel->attention->choice.has_value(), is_chosen(c)) << c.name;
   }
   for (const int threads : {1, 3})
     for (const std::string& line : run_batch(cases, costs, "attention", {.kind = TargetKind::Cpu, .threads = threads}))

@@ -46,7 +46,8 @@ class Attention : public Primitive {
 
   bool launch(const Operands& o, cudaStream_t stream) override {
     problem_.query_data = o.src, problem_.key_data = o.weights, problem_.value_data = o.value;
-    problem_.mask_data = o.addend, problem_.result_data = o.dst;
+    problem_.mask_data = o.addend, problem_.bias_data = o.bias, problem_.choice_data = o.choice;
+    problem_.result_data = o.dst;
     problem_.is_aligned = has_aligned_steps_ && begins_four(o.dst, problem_.result_element);
     void* arguments[] = {&problem_};
     return launch_dependent(kernel_.function, launch_, arguments, stream) == cudaSuccess;

@@ -1,6 +1,6 @@
 // Attention on the tensor cores: scores never leave the registers (Dao et al., FlashAttention-2, 2023, section 3). A
-// block makes 16 lines of the result for each of its row warps; keys and values pass through stages of shared memory, or
-// all lie there where there are few. Warps that share the keys of a line keep maxima, sums and results of their own,
+// block makes 16 lines of the result for each of its row warps; keys and values pass through stages of shared memory,
+// or all lie there where there are few. Warps that share the keys of a line keep maxima, sums and results of their own,
 // which are joined in the order of the warps at the end, so that results never change.
 #pragma once
 
@@ -12,7 +12,8 @@
 namespace gopt_runtime {
 namespace tiles {
 
-template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
+// kTreats: there is a bias, or a choice of scores.
+template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps, bool kTreats>
 class AttentionTile {
  public:
   using T = typename Operand::Stored;
@@ -29,7 +30,7 @@ class AttentionTile {
   static constexpr int kSumPitch = kDepth + 4;
   static constexpr int kPartBytes = kRows * (kSumPitch + 2) * 4;
   static constexpr int kLoopBytes = kQueryBytes + kLeastStages * kStageBytes,
-                       kJoinBytes = kKeyWarps > 1 ? kKeyWarps * kPartBytes : 0;
+                       kJoinBytes = kKeyWarps > 1 ? kKeyWarps *kPartBytes : 0;
   static constexpr int kSharedBytes = kLoopBytes > kJoinBytes ? kLoopBytes : kJoinBytes;
   // At once on a multiprocessor: one computes while others wait. 0: as many as come of the registers that it needs.
   static constexpr int kBlocks = kSize == 2 && kDepth <= 64 && kThreads <= 512 ? 512 / kThreads : 0;
@@ -49,6 +50,7 @@ class AttentionTile {
       key_ += i * p.key.batch[axis];
       value_ += i * p.value.batch[axis];
       mask_ += i * p.mask.batch[axis];
+      if constexpr (kTreats) bias_ += i * p.bias.batch[axis], choice_ += i * p.choice.batch[axis];
       result_ += i * p.result.batch[axis];
     }
     const int warp = static_cast<int>(threadIdx.x) / 32, row_warps = p.tile_rows / 16;
@@ -56,7 +58,7 @@ class AttentionTile {
     key_warp_ = warp / row_warps;
     lane_ = static_cast<int>(threadIdx.x) % 32;
     // Scores are compared before they are scaled, where that leaves their order.
-    is_plain_ = !p.mask_data && p.scale > 0;
+    is_plain_ = !kTreats && !p.mask_data && p.scale > 0;
     factor_ = (is_plain_ ? p.scale : 1.0f) * (kIsFast ? kLog2E : 1.0f);
   }
 
@@ -177,7 +179,10 @@ class AttentionTile {
   __device__ __forceinline__ void attend_to(unsigned keys, unsigned values, int first_key) {
     float scores[kCount / 8][4];
     multiply_keys<kCount>(keys, scores);
-    if (!is_plain_) add_mask<kCount>(scores, first_key);
+    if constexpr (kTreats)
+      treat<kCount>(scores, first_key);
+    else if (!is_plain_)
+      add_mask<kCount>(scores, first_key);
     if constexpr (!kIsWhole) leave_out<kCount>(scores, first_key);
     weigh<kCount>(scores);
     multiply_values<kCount>(values, scores);
@@ -210,14 +215,44 @@ class AttentionTile {
 
   __device__ __forceinline__ int row_of(int half) const { return first_row_ + row_warp_ * 16 + lane_ / 4 + half * 8; }
 
-  __device__ __forceinline__ float mask_at(int row, int key) const {
-    const int64_t at = mask_ + row * p_.mask.line + static_cast<int64_t>(key) * p_.mask_step;
-    switch (p_.mask_element) {
-      case Element::Float32: return static_cast<const float*>(p_.mask_data)[at];
-      case Element::Float16: return (float)static_cast<const gopt_half*>(p_.mask_data)[at];
-      case Element::BFloat16: return (float)static_cast<const gopt_bfloat16*>(p_.mask_data)[at];
+  static __device__ __forceinline__ float number_at(const void* data, Element element, int64_t at) {
+    switch (element) {
+      case Element::Float32: return static_cast<const float*>(data)[at];
+      case Element::Float16: return (float)static_cast<const gopt_half*>(data)[at];
+      case Element::BFloat16: return (float)static_cast<const gopt_bfloat16*>(data)[at];
     }
     return 0;
+  }
+  __device__ __forceinline__ float mask_at(int row, int key) const {
+    return number_at(p_.mask_data, p_.mask_element,
+                     mask_ + row * p_.mask.line + static_cast<int64_t>(key) * p_.mask_step);
+  }
+
+  // What is chosen, and what is added, in the order that the model has them.
+  __device__ __forceinline__ float treated(float score, int row, int key) const {
+    bool is_replaced = false;
+    if (p_.choice_data) {
+      const int64_t at = choice_ + row * p_.choice.line + static_cast<int64_t>(key) * p_.choice_step;
+      is_replaced = (static_cast<const unsigned char*>(p_.choice_data)[at] != 0) != p_.kept;
+    }
+    if (is_replaced && p_.chooses_first) score = p_.otherwise;
+    if (p_.mask_data) score += mask_at(row, key);
+    if (p_.bias_data)
+      score += number_at(p_.bias_data, p_.bias_element,
+                         bias_ + row * p_.bias.line + static_cast<int64_t>(key) * p_.bias_step);
+    return is_replaced && !p_.chooses_first ? p_.otherwise : score;
+  }
+  template <int kCount>
+  __device__ __forceinline__ void treat(float (*scores)[4], int first_key) const {
+#pragma unroll
+    for (int n = 0; n < kCount / 8; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int key = first_key + n * 8 + lane_ % 4 * 2 + i % 2, row = row_of(i / 2);
+        float& score = scores[n][i];
+        score *= p_.scale;
+        if (key < p_.keys && row < p_.rows) score = treated(score, row, key);
+      }
   }
 
   template <int kCount>
@@ -408,7 +443,8 @@ class AttentionTile {
   const AttentionProblem& p_;
   char* shared_;
   unsigned base_;
-  int64_t query_ = 0, key_ = 0, value_ = 0, mask_ = 0, result_ = 0;  // elements before this block's matrices
+  // Elements before this block's matrices.
+  int64_t query_ = 0, key_ = 0, value_ = 0, mask_ = 0, bias_ = 0, choice_ = 0, result_ = 0;
   int first_row_, row_warp_, key_warp_, lane_;
   bool is_plain_;
   float factor_;
@@ -417,20 +453,26 @@ class AttentionTile {
   float result_sums_[kResultTiles][4];
 };
 
-template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
-__global__ void __launch_bounds__(AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>::kThreads,
-                                  AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>::kBlocks)
+template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps, bool kTreats>
+__global__ void __launch_bounds__(AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps, kTreats>::kThreads,
+                                  AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps, kTreats>::kBlocks)
     attention_kernel(const __grid_constant__ AttentionProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
-  AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>(problem).run();
+  AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps, kTreats>(problem).run();
 }
 
-template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
+template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps, bool kTreats>
 TileKernel make_attention() {
-  using Tile = AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>;
-  return {reinterpret_cast<const void*>(attention_kernel<Operand, kDepth, kChunked, kRows, kKeyWarps>), kRows, kDepth,
-          Tile::kThreads, Tile::kSharedBytes, 0, Tile::kStageBytes, Tile::kStageKeys};
+  using Tile = AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps, kTreats>;
+  return {reinterpret_cast<const void*>(attention_kernel<Operand, kDepth, kChunked, kRows, kKeyWarps, kTreats>),
+          kRows,
+          kDepth,
+          Tile::kThreads,
+          Tile::kSharedBytes,
+          0,
+          Tile::kStageBytes,
+          Tile::kStageKeys};
 }
 
 }  // namespace tiles

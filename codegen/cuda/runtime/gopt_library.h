@@ -76,11 +76,12 @@ struct PrologueOperands {
 struct Operands {
   const void* src = nullptr;
   const void* weights = nullptr;
-  const void* bias = nullptr;    // a vector, or null
+  const void* bias = nullptr;    // a vector, or null; of attention as its shape says
   const void* addend = nullptr;  // of dst's shape, may be dst itself, or null
   void* dst = nullptr;
   const void* value = nullptr;  // attention, of which src is the query, weights are the key and addend is the mask
   PrologueOperands prologue = {};
+  const void* choice = nullptr;  // attention: truth values of a byte
 };
 
 // A kernel of ours in place of the libraries' (gopt_tiles.h).
