@@ -25,4 +25,8 @@ std::string number(double value) {
   return s + "f";
 }
 
+std::string number_or_infinity(double value) {
+  return !std::isinf(value) ? number(value) : value > 0 ? "__builtin_inff()" : "-__builtin_inff()";
+}
+
 }  // namespace gopt::codegen

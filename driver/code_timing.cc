@@ -294,6 +294,11 @@ std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptio
     without_tiles.has_tiles = false;
     if (compare(without_tiles, costs, kPlanWithoutTiles)) kept = without_tiles;
   }
+  if (has_kernel(graph, [](const Kernel& kernel) { return kernel.quantized.has_value(); })) {
+    Target of_floats = kept;
+    of_floats.without.insert(kQuantized);
+    if (compare(of_floats, costs, kPlanOfFloats)) kept = of_floats;
+  }
   Target by_rules = kept;
   by_rules.without.insert(kFusionByCost);
   compare(by_rules, costs, kPlanByRules);

@@ -10,13 +10,16 @@
 namespace gopt {
 
 std::string to_string(const AttentionTile& tile) {
-  return "attention:" + std::to_string(tile.rows) + "x" + std::to_string(tile.key_warps);
+  return "attention:" + std::to_string(tile.rows) + "x" + std::to_string(tile.key_warps) +
+         (tile.split > 1 ? ":" + std::to_string(tile.split) : "");
 }
 
 std::optional<AttentionTile> parse_attention_tile(std::string_view implementation) {
   AttentionTile tile;
-  const bool is_one = planner::read_numbers(implementation, "attention", {{':', &tile.rows}, {'x', &tile.key_warps}});
-  return is_one ? std::optional(tile) : std::nullopt;
+  if (planner::read_numbers(implementation, "attention", {{':', &tile.rows}, {'x', &tile.key_warps}})) return tile;
+  const bool is_split = planner::read_numbers(implementation, "attention",
+                                              {{':', &tile.rows}, {'x', &tile.key_warps}, {':', &tile.split}});
+  return is_split && tile.split > 1 ? std::optional(tile) : std::nullopt;
 }
 
 int64_t padded_depth(const Attention& attention) {
@@ -29,7 +32,8 @@ int64_t padded_depth(const Attention& attention) {
 namespace gopt::planner {
 namespace {
 
-constexpr AttentionTile kTiles[] = {{16, 4}, {16, 8}, {32, 2}, {32, 4}, {64, 1}, {64, 2}, {128, 1}};
+constexpr AttentionTile kTiles[] = {{16, 4}, {16, 8}, {16, 8, 2}, {16, 8, 4}, {16, 8, 8},
+                                    {32, 2}, {32, 4}, {64, 1},    {64, 2},    {128, 1}};
 
 // Of a warp in a stage.
 int64_t keys_of_warp(const AttentionTile& tile, int64_t pitch) {
@@ -45,15 +49,22 @@ int64_t shared_bytes(const Plan& plan, const Kernel& kernel, const AttentionTile
       padded_depth(*kernel.attention) * (is_half(plan.buffer(kernel.input_buffers[0]).element) ? 2 : 4) + kChunk;
   return pitch * (tile.rows + 4 * keys_of_warp(tile, pitch) * tile.key_warps);
 }
-bool computes_attention(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
-  constexpr int64_t kMostShared = 227 * 1024;  // of a block, on Hopper
-  return shared_bytes(plan, kernel, tile) <= kMostShared;
-}
-
 // At the sizes that plans are for.
 double number_at(const Plan& plan, const Index& size) {
   const auto number = evaluate(size, usual_sizes(plan.target));
   return static_cast<double>(std::max<int64_t>(number.value_or(1), 1));
+}
+
+// Stages of keys that a line passes by.
+double steps_of(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
+  return std::ceil(number_at(plan, kernel.attention->keys) /
+                   (static_cast<double>(keys_of_warp(tile, 0)) * tile.key_warps));
+}
+
+bool computes_attention(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
+  constexpr int64_t kMostShared = 227 * 1024;  // of a block, on Hopper
+  if (tile.split > steps_of(plan, kernel, tile)) return false;
+  return shared_bytes(plan, kernel, tile) <= kMostShared;
 }
 
 double operations_of(const Plan& plan, const Attention& a) {
@@ -63,21 +74,23 @@ double operations_of(const Plan& plan, const Attention& a) {
 
 // A multiprocessor of an H100: operations of halves and bytes in a microsecond, and the exponentials beside them.
 constexpr double kMultiprocessors = 132, kOperationsPerUs = 5e6, kBytesPerUs = 36e3, kExponentialsPerUs = 15e3;
-constexpr double kStartUs = 2.5, kLeastStepUs = 0.8, kJoinUs = 0.3;
+constexpr double kStartUs = 2.5, kLeastStepUs = 0.8, kJoinUs = 0.3, kSplitUs = 1;
 
 double expected_us(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
   const Attention& a = *kernel.attention;
   const bool halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
   const double products = halves ? 1 : is_tf32(plan, kernel) ? 2 : 6;
-  const double blocks = number_at(plan, product_of(a.batch)) * std::ceil(number_at(plan, a.rows) / tile.rows);
+  const double blocks =
+      number_at(plan, product_of(a.batch)) * std::ceil(number_at(plan, a.rows) / tile.rows) * tile.split;
   const double step_keys = static_cast<double>(keys_of_warp(tile, 0)) * tile.key_warps;
-  const double steps = std::ceil(number_at(plan, a.keys) / step_keys);
+  const double steps = std::ceil(steps_of(plan, kernel, tile) / tile.split);
   const auto depth = static_cast<double>(a.depth + a.value_depth);
   const double arithmetic =
       2 * tile.rows * step_keys * depth * products / kOperationsPerUs + tile.rows * step_keys / kExponentialsPerUs;
   const double memory = step_keys * depth * (halves ? 2 : 4) / kBytesPerUs;
   const double waves = std::ceil(blocks / kMultiprocessors);
-  return kStartUs + (tile.key_warps > 1 ? kJoinUs : 0) + waves * steps * std::max(kLeastStepUs, arithmetic + memory);
+  return kStartUs + (tile.key_warps > 1 ? kJoinUs : 0) + (tile.split > 1 ? kSplitUs : 0) +
+         waves * steps * std::max(kLeastStepUs, arithmetic + memory);
 }
 
 bool is_worth_trying(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {

@@ -76,7 +76,8 @@ struct IntegerCover {
 
 // What a product of floats reads in place of its weights where these are integers under Dequantize.
 struct QuantizedCover {
-  Value numbers, scale, zero;
+  Value numbers, scale;
+  Value zero;  // where there are several
   QuantizedOperands operands;
 };
 

@@ -56,11 +56,16 @@ void describe_node(const Kernel& kernel, size_t position, std::string& text) {
   text += ")";
 }
 
+std::string quantized_text(const QuantizedOperands& q) {
+  return " bits " + std::to_string(q.bits) + " block " + std::to_string(q.block) + (q.is_transposed ? " turned" : "") +
+         (q.zero >= 0 ? " zeros" : "");
+}
+
 std::string way_of(const Plan& plan, const Kernel& kernel) {
   const bool is_cpu = plan.target.kind == TargetKind::Cpu;
   return to_string(kernel.kind) + " " + kernel.implementation +
          (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda") +
-         (kernel.quantized ? " bits " + std::to_string(kernel.quantized->bits) : "") +
+         (kernel.quantized ? quantized_text(*kernel.quantized) : "") +
          // Precisions of 16 bits are those of the buffers.
          (is_tf32(plan, kernel) ? " tf32" : "");
 }
@@ -104,7 +109,8 @@ std::string product_signature(const Plan& plan, const Kernel& kernel) {
     describe_buffer(plan.buffer(id), plan.buffer(id).layout.with_line(0), text);
   };
   for (size_t k = 0; k < 2; k++) {
-    const auto at = std::ranges::find(kernel.inputs, node.inputs[k]);
+    const auto at = kernel.quantized ? kernel.inputs.begin() + static_cast<ptrdiff_t>(k)
+                                     : std::ranges::find(kernel.inputs, node.inputs[k]);
     if (at == kernel.inputs.end()) return "";
     describe_packed(kernel.input_buffers[static_cast<size_t>(at - kernel.inputs.begin())]);
   }

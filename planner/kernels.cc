@@ -290,7 +290,7 @@ class KernelBuilder {
         k.quantized = own.quantized->operands;
         read_plain(own.quantized->numbers);
         k.quantized->scale = read_plain(own.quantized->scale);
-        k.quantized->zero = read_plain(own.quantized->zero);
+        if (own.quantized->zero) k.quantized->zero = read_plain(own.quantized->zero);
       } else {
         read_weights(id, node->inputs[1], types.operands, images, k);
       }

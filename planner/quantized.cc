@@ -1,14 +1,15 @@
 // Products of floats by weights of 8 bits or fewer under Dequantize, each scale of which is one of a part of a column:
 // what a kernel on the CPU multiplies by as they are (codegen/cpu/runtime/gopt_quantized.h).
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "cover.h"
 #include "gopt/node_attributes.h"
+#include "gopt/runtime/gopt_few_rows.h"
 
 namespace gopt::planner {
 namespace {
-
-constexpr int64_t kGroup = 8;  // rows of the weights that blocks are multiples of
 
 // A scale or zero point of blocks along an axis of the weights: what `places`, one for each of the axis, choose from.
 struct Blocks {
@@ -20,12 +21,29 @@ const Tensor* constant_of(const Value& value) {
   return value.node->is(OpKind::Constant) ? &value.node->tensor : nullptr;
 }
 
-// Where places are 0, 0, ..., 1, 1, ...: how often each.
+// Where places are 0, 0, ..., 1, 1, ...: how often each; 0 where all are 0.
 std::optional<int64_t> block_of(const std::vector<int64_t>& places) {
-  const int64_t block = std::ranges::find_if(places, [](int64_t place) { return place != 0; }) - places.begin();
+  const auto block = std::ranges::find_if(places, [](int64_t place) { return place != 0; }) - places.begin();
+  if (block == static_cast<int64_t>(places.size())) return 0;
+  if (block == 0) return std::nullopt;
   for (size_t k = 0; k < places.size(); k++)
     if (places[k] != static_cast<int64_t>(k) / block) return std::nullopt;
   return block;
+}
+
+// The least and the greatest of integers of 8 bits, many at a time: weights are gigabytes.
+template <class Number>
+std::pair<int, int> range_of(std::span<const std::byte> bytes) {
+  Number least = std::numeric_limits<Number>::max(), greatest = std::numeric_limits<Number>::min();
+  for (const std::byte byte : bytes) {
+    const auto number = static_cast<Number>(byte);
+    least = number < least ? number : least;
+    greatest = number > greatest ? number : greatest;
+  }
+  return {least, greatest};
+}
+std::pair<int, int> range_of(const Tensor& tensor) {
+  return tensor.type() == ElementType::UInt8 ? range_of<uint8_t>(tensor.bytes()) : range_of<int8_t>(tensor.bytes());
 }
 
 class QuantizedOperand {
@@ -50,12 +68,13 @@ class QuantizedOperand {
     if (!scale || !zero) return std::nullopt;
     const int64_t block = scale->block != 0 ? scale->block : zero->block;
     if (zero->block != 0 && zero->block != block) return std::nullopt;
-    if (block % kGroup != 0) return std::nullopt;
-    const bool is_small = is_of_four_bits(*numbers) && is_of_four_bits(*constant_of(zero->values));
-    return QuantizedCover{made.inputs[0],
-                          scale->values,
-                          zero->values,
-                          {is_small ? 4 : 8, block != 0 ? block : numbers->dims()[axis()], is_transposed_, -1, -1}};
+    if (block % gopt_runtime::kQuantizedRows != 0) return std::nullopt;
+    const Tensor& zeros = *constant_of(zero->values);
+    const bool is_one_zero = range_of(zeros).first == range_of(zeros).second;
+    QuantizedOperands operands{is_of_four_bits(*numbers) && is_of_four_bits(zeros) ? 4 : 8,
+                               block != 0 ? block : numbers->dims()[axis()], is_transposed_};
+    if (is_one_zero) operands.zero_of_all = zeros.to_ints()[0];
+    return QuantizedCover{made.inputs[0], scale->values, is_one_zero ? Value{} : zero->values, operands};
   }
 
  private:
@@ -82,13 +101,8 @@ class QuantizedOperand {
 
   static bool is_of_four_bits(const Tensor& tensor) {
     constexpr int kLeast = -8, kMost = 7;
-    const std::span<const std::byte> bytes = tensor.bytes();
-    if (tensor.type() == ElementType::UInt8)
-      return std::ranges::all_of(bytes, [](std::byte b) { return static_cast<uint8_t>(b) <= kMost - kLeast; });
-    return std::ranges::all_of(bytes, [](std::byte b) {
-      const int number = static_cast<int8_t>(b);
-      return number >= kLeast && number <= kMost;
-    });
+    const auto [least, greatest] = range_of(tensor);
+    return tensor.type() == ElementType::UInt8 ? greatest <= kMost - kLeast : least >= kLeast && greatest <= kMost;
   }
 
   const Cover& cover_;
@@ -96,15 +110,26 @@ class QuantizedOperand {
   bool is_transposed_ = false;
 };
 
+// Of a few rows reading weights is what takes time. How many there are of more is known where a plan is for one size:
+// products of floats are faster there, or as fast. Columns are what threads share.
+bool is_for_integers(const Cover& cover, const Node& product) {
+  constexpr int64_t kColumnsOfThread = 64;
+  const ValueCover &x = cover.of(product.inputs[0]), &w = cover.of(product.inputs[1]);
+  Index rows(1);
+  for (size_t d = 0; d + 1 < x.shape.size(); d++) rows = rows * x.shape[d];
+  const bool has_few = !rows.is_constant() || rows.constant() <= gopt_runtime::kMostRows;
+  return has_few && w.count() / std::max<int64_t>(1, x.dims.back()) >= kColumnsOfThread * cover.options.target.threads;
+}
+
 }  // namespace
 
 std::optional<QuantizedCover> quantized_weights(const Cover& cover, const Node& product) {
   const Target& target = cover.options.target;
-  if (target.kind != TargetKind::Cpu || target.without.contains("kernel:quantized") ||
+  if (target.kind != TargetKind::Cpu || target.without.contains(kQuantized) ||
       cover.of(product.inputs[0]).element != ElementType::Float32)
     return std::nullopt;
   if (product.is(OpKind::Gemm) && int_or(product, "transA", 0) != 0) return std::nullopt;
-  return QuantizedOperand(cover, product).find();
+  return is_for_integers(cover, product) ? QuantizedOperand(cover, product).find() : std::nullopt;
 }
 
 }  // namespace gopt::planner

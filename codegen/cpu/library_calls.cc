@@ -154,10 +154,8 @@ class CallPrinter {
     if (a.mask) shape += matrices_text("mask", *a.mask) + "  d.has_mask = true;\n";
     if (a.bias) shape += matrices_text("bias", *a.bias) + "  d.has_bias = true;\n";
     if (a.choice) {
-      const double otherwise = a.choice->otherwise;
-      shape += matrices_text("choice", a.choice->at) + "  d.has_choice = true;\n  d.otherwise = " +
-               (std::isinf(otherwise) ? otherwise > 0 ? "__builtin_inff()" : "-__builtin_inff()" : number(otherwise)) +
-               ";\n";
+      shape += matrices_text("choice", a.choice->at) +
+               "  d.has_choice = true;\n  d.otherwise = " + number_or_infinity(a.choice->otherwise) + ";\n";
       if (!a.choice->kept) shape += "  d.kept = false;\n";
       if (!a.choice->is_first) shape += "  d.chooses_last = true;\n";
     }
@@ -435,7 +433,7 @@ class CallPrinter {
     const bool is_signed = buffer(kernel_.input_buffers[1]).element == ElementType::Int8;
     return "  d.bits = " + std::to_string(q.bits) + ";\n  d.block = " + std::to_string(q.block) +
            ";\n  d.quantized.is_signed = " + (is_signed ? "true" : "false") + ";\n" + operand("scale", q.scale) +
-           operand("zero", q.zero);
+           (q.zero >= 0 ? operand("zero", q.zero) : "  d.quantized.zero = " + std::to_string(q.zero_of_all) + ";\n");
   }
 
   std::string product_text() const {

@@ -57,6 +57,7 @@ CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, siz
            number_text("depth", a.depth) + ", " + number_text("value_depth", a.value_depth) + ";\n";
   shape += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
            matrices_text("result", a.result);
+  if (tile->split > 1) shape += "  a.split = " + std::to_string(tile->split) + ";\n";
   if (a.nan_is_zero) shape += "  a.nan_is_zero = true;\n";
   if (a.scale != 1) shape += "  a.scale = " + number(a.scale) + ";\n";
   // What scores are treated with, in the order in which the kernel reads it.
@@ -73,7 +74,8 @@ CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, siz
   if (a.bias) bias = treated_with("bias", *a.bias);
   if (a.choice) {
     choice = ", {}, " + treated_with("choice", a.choice->at);
-    shape += "  a.otherwise = " + number(a.choice->otherwise) + ", a.kept = " + (a.choice->kept ? "true" : "false") +
+    shape += "  a.otherwise = " + number_or_infinity(a.choice->otherwise) +
+             ", a.kept = " + (a.choice->kept ? "true" : "false") +
              ", a.chooses_first = " + (a.choice->is_first ? "true" : "false") + ";\n";
   }
   const BufferId out = kernel.output_buffers[0];

@@ -53,13 +53,13 @@ constexpr const char* kAttentionRows = "attention";
 constexpr const char *kAttentionOfSix = "attention-x6", *kAttentionOfThree = "attention-x3",
                      *kAttentionOfHalves = "attention-bf16";
 
-// How a kernel for CUDA divides it: a block makes `rows` lines of the result, and `key_warps` warps share the keys of a
-// line.
+// How a kernel for CUDA divides it: a block makes `rows` lines of the result, `key_warps` warps share the keys of a
+// line, and `split` blocks, each of which has so many warps.
 struct AttentionTile {
-  int rows = 0, key_warps = 1;
+  int rows = 0, key_warps = 1, split = 1;
   friend bool operator==(const AttentionTile&, const AttentionTile&) = default;
 };
-// As Kernel::implementation names it: "attention:16x4".
+// As Kernel::implementation names it: "attention:16x4", "attention:16x8:4" where blocks share keys.
 std::string to_string(const AttentionTile& tile);
 // The inverse; none: another's name.
 std::optional<AttentionTile> parse_attention_tile(std::string_view implementation);

@@ -109,8 +109,8 @@ struct PlanLatency {
   bool is_cached = false;  // it was timed in an earlier run
 };
 constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule",
-                     *kPlanInPieces = "attention in pieces", *kPlanWithoutTiles = "no matrix tiles",
-                     *kPlanByLibraries = "more of the libraries' kernels",
+                     *kPlanInPieces = "attention in pieces", *kPlanOfFloats = "weights as floats",
+                     *kPlanWithoutTiles = "no matrix tiles", *kPlanByLibraries = "more of the libraries' kernels",
                      *kPlanWithoutLibraries = "fewer of the libraries' kernels",
                      *kPlanOfDividedDepths = "more tiles of divided depth",
                      *kPlanWithoutPrologues = "nothing of what precedes a product in its tile",

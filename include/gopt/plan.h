@@ -155,13 +155,17 @@ struct IntegerOperands {
   int right_scale = -1, right_zero = -1, left_zero = -1;
 };
 
+// Its implementation, as Target::without names it.
+constexpr const char* kQuantized = "kernel:quantized";
+
 // A product by weights of integers: input 1 stands for (x - zero) scale, as it is under Dequantize, with scales and
 // zero points that are inputs.
 struct QuantizedOperands {
   int bits = 8;                // 4: that is all that numbers and zero points have
   int64_t block = 1;           // rows of the product's right operand that have one scale and zero point in common
   bool is_transposed = false;  // input 1
-  int scale = -1, zero = -1;   // numbers of inputs
+  int scale = -1, zero = -1;   // numbers of inputs; without one all zero points are `zero_of_all`
+  int64_t zero_of_all = 0;
 };
 
 struct Kernel {

@@ -73,37 +73,48 @@ std::vector<Row> rows() {
                        const std::string& steps) {
     all.push_back({name, product_of(extents, w, steps, all.size() + 1)});
   };
-  // Each number of rows, more than a chunk of them, and those of panels.
-  for (const int rows : {3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17, 18, 40})
-    add("rows_" + std::to_string(rows), std::to_string(rows), {96, 70, rows % 2 == 0 ? 4 : 8, "u8", 32}, plain);
+  // Each number of rows.
+  for (const int rows : {3, 4, 5, 6, 7, 8, 9, 11, 13, 16})
+    add("rows_" + std::to_string(rows), std::to_string(rows), {96, 170, rows % 2 == 0 ? 4 : 8, "u8", 32}, plain);
   // Of one row and two, small weights are for loops.
   for (const int rows : {1, 2})
     for (const int bits : {4, 8})
       add("few_" + std::to_string(rows) + "_of_" + std::to_string(bits), std::to_string(rows),
           {520, 516, bits, "i8", 40}, plain);
-  add("signed", "3,5", {72, 33, 4, "i8", 16}, plain);
-  add("one_zero", "5", {72, 33, 4, "i8", 16, false}, plain);
-  add("rest_of_a_block", "5", {75, 33, 4, "u8", 32}, plain);
-  add("rest_of_a_word", "20", {75, 33, 8, "u8", 32}, plain);
+  add("signed", "3,5", {72, 133, 4, "i8", 16}, plain);
+  add("one_zero", "5", {72, 133, 4, "i8", 16, false}, plain);
+  add("rest_of_a_block", "5", {75, 133, 4, "u8", 32}, plain);
+  add("rest_of_a_word", "10", {75, 133, 8, "u8", 32}, plain);
+  add("long_block", "10", {75, 133, 8, "u8", 75}, plain);
   add("columns", "5", {75, 200, 8, "i8", 0}, plain);
-  add("all", "5", {300, 65, 8, "i8", -1, false}, plain);
-  add("transposed", "5", {64, 33, 4, "u8", 32, true, true}, "t = Transpose(dw) {perm=[1,0]}\ny = MatMul(x, t)\n");
-  add("gemm", "6", {64, 33, 8, "i8", 16, true, true},
-      "input w1 : f32[33]\ng = Gemm(x, dw, w1) {transB=1}\ny = Relu(g)\n");
-  add("transposed_columns", "6", {64, 33, 8, "i8", 0, false, true}, "y = Gemm(x, dw) {transB=1}\n");
-  add("epilogues", "3,7", {64, 40, 4, "u8", 32},
-      "input w1 : f32[40]\ninput r : f32[3,7,40]\nm = MatMul(x, dw)\nb = Add(m, w1)\ng = Sigmoid(b)\n"
+  add("all", "5", {300, 165, 8, "i8", -1, false}, plain);
+  add("transposed", "5", {64, 133, 4, "u8", 32, true, true}, "t = Transpose(dw) {perm=[1,0]}\ny = MatMul(x, t)\n");
+  add("gemm", "6", {64, 133, 8, "i8", 16, true, true},
+      "input w1 : f32[133]\ng = Gemm(x, dw, w1) {transB=1}\ny = Relu(g)\n");
+  add("transposed_columns", "6", {64, 133, 8, "i8", 0, false, true}, "y = Gemm(x, dw) {transB=1}\n");
+  add("scaled", "6", {64, 133, 8, "i8", 16, true, true},
+      "input w1 : f32[6,133]\ny = Gemm(x, dw, w1) {transB=1, alpha=0.5}\n");
+  add("epilogues", "2,7", {64, 140, 4, "u8", 32},
+      "input w1 : f32[140]\ninput r : f32[2,7,140]\nm = MatMul(x, dw)\nb = Add(m, w1)\ng = Sigmoid(b)\n"
       "h = Mul(b, g)\ny = Add(h, r)\n");
+  // The same numbers with other scales, turned over, and as they are.
+  all.push_back({"shared", "input x : f32[5,160]\n" + text_of({160, 160, 4, "u8", 32}, 9) +
+                               "constant other = f32[] {0.5}\nde = Dequantize(numbers, other, zeros_of_all)\n"
+                               "t = Transpose(de) {perm=[1,0]}\na = MatMul(x, dw)\nb = MatMul(x, de)\n"
+                               "c = MatMul(x, t)\noutput a = a\noutput b = b\noutput c = c\noutput d = dw"});
+  all.back().text.insert(all.back().text.find("constant other"), "constant zeros_of_all = u8[] {5}\n");
   return all;
 }
 
-bool is_quantized(const Graph& graph, const Target& target) {
+size_t count_quantized(const Graph& graph, const Target& target) {
   LayoutCosts costs(true);
   const auto plan = make_plan(graph, target, costs);
   EXPECT_TRUE(plan.ok());
-  return plan.ok() &&
-         std::ranges::any_of(plan->kernels, [](const Kernel& k) { return k.implementation == "quantized"; });
+  if (!plan.ok()) return 0;
+  return static_cast<size_t>(
+      std::ranges::count_if(plan->kernels, [](const Kernel& k) { return k.implementation == "quantized"; }));
 }
+bool is_quantized(const Graph& graph, const Target& target) { return count_quantized(graph, target) > 0; }
 
 std::vector<BatchCase> cases() {
   std::vector<BatchCase> cases;
@@ -112,6 +123,11 @@ std::vector<BatchCase> cases() {
     EXPECT_TRUE(is_quantized(cases.back().graph, {TargetKind::Cpu, 1})) << row.name;
   }
   return cases;
+}
+
+TEST(QuantizedWeights, OfSeveralProductsAreEachAsTheyAre) {
+  const std::vector<BatchCase> all = cases();
+  EXPECT_EQ(count_quantized(all.back().graph, {TargetKind::Cpu, 1}), 3U);
 }
 
 TEST(QuantizedWeights, AgreeWithTheInterpreter) {
@@ -133,23 +149,30 @@ TEST(QuantizedWeights, MultiplyFloatsInAnyPrecision) {
 
 // What is not read so is computed as before.
 TEST(QuantizedWeights, LeaveOthersAlone) {
-  const Weights w{64, 33, 4, "u8", 32};
-  const std::string numbers = listed(64 * 33, [](int64_t k) { return k * 7 % 16; });
-  const std::string head = "input x : f32[5,64]\nconstant numbers = u8[64,33] " + numbers + "\nconstant z = u8[] {3}\n";
+  const Weights w{64, 133, 4, "u8", 32};
+  const std::string numbers = listed(64 * 133, [](int64_t k) { return k * 7 % 16; });
+  const std::string head =
+      "input x : f32[5,64]\nconstant numbers = u8[64,133] " + numbers + "\nconstant z = u8[] {3}\n";
   const auto scales = [](int64_t count) {
     return listed(count, [](int64_t k) { return 0.01 * static_cast<double>(k + 1); });
   };
   const std::vector<Row> others{
       {"a_scale_for_each_row", head + "constant s = f32[64,1] " + scales(64) +
                                    "\ndw = Dequantize(numbers, s, z)\ny = MatMul(x, dw)\noutput y = y"},
-      {"uneven_blocks", head + "constant scales = f32[2,33] " + scales(66) + "\nconstant places = i64[64] " +
+      {"uneven_blocks", head + "constant scales = f32[2,133] " + scales(266) + "\nconstant places = i64[64] " +
                             listed(64, [](int64_t k) { return k < 24 ? 0 : 1; }) +
                             "\ns = Gather(scales, places) {axis=0}\ndw = Dequantize(numbers, s, z)\n"
                             "y = MatMul(x, dw)\noutput y = y"},
-      {"blocks_of_columns", head + "constant scales = f32[64,5] " + scales(320) + "\n" + places(33, 8) +
+      {"blocks_of_columns", head + "constant scales = f32[64,17] " + scales(1088) + "\n" + places(133, 8) +
                                 "s = Gather(scales, places) {axis=1}\ndw = Dequantize(numbers, s, z)\n"
                                 "y = MatMul(x, dw)\noutput y = y"},
-      {"short_blocks", product_of("5", {64, 33, 4, "u8", 4}, "y = MatMul(x, dw)\n", 3)},
+      {"places_from_1_on", head + "constant scales = f32[3,133] " + scales(399) + "\nconstant places = i64[64] " +
+                               listed(64, [](int64_t k) { return 1 + k / 32; }) +
+                               "\ns = Gather(scales, places) {axis=0}\ndw = Dequantize(numbers, s, z)\n"
+                               "y = MatMul(x, dw)\noutput y = y"},
+      {"many_rows", product_of("40", {64, 133, 4, "u8", 32}, "y = MatMul(x, dw)\n", 3)},
+      {"few_columns", product_of("5", {64, 33, 4, "u8", 32}, "y = MatMul(x, dw)\n", 3)},
+      {"short_blocks", product_of("5", {64, 133, 4, "u8", 4}, "y = MatMul(x, dw)\n", 3)},
       {"a_transposed_source", "input x : f32[64,5]\n" + text_of(w, 3) + "y = Gemm(x, dw) {transA=1}\noutput y = y"},
   };
   std::vector<BatchCase> own;
@@ -163,7 +186,7 @@ TEST(QuantizedWeights, LeaveOthersAlone) {
 TEST(QuantizedWeights, AreFloatsWhereSwitchedOff) {
   Target target{TargetKind::Cpu, 1};
   target.without.insert("kernel:quantized");
-  const BatchCase own = make_case("off", product_of("5", {64, 33, 4, "u8", 32}, "y = MatMul(x, dw)\n", 3), 1, 256);
+  const BatchCase own = make_case("off", product_of("5", {64, 133, 4, "u8", 32}, "y = MatMul(x, dw)\n", 3), 1, 256);
   EXPECT_FALSE(is_quantized(own.graph, target));
   EXPECT_EQ(run_batch({own}, true, target), std::vector<std::string>{});
 }

@@ -210,9 +210,9 @@ const Case kCases[] = {
   output y = y)"},
     // Of weights of a byte, whatever the number of rows.
     {"quantized", R"(  input x : f32[n,m,24]
-  input w : i8[24,70]
-  input w1 : f32[3,70]
-  input w2 : f32[70]
+  input w : i8[24,170]
+  input w1 : f32[3,170]
+  input w2 : f32[170]
   constant p = i64[24] {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2}
   constant z = i8[] {1}
   s = Gather(w1, p) {axis=0}
@@ -264,6 +264,28 @@ const Case kCases[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, AnySize, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Of weights that are drawn so, 4 bits hold the numbers; of those of 8 the test has blocks of all.
+TEST(OpenSizes, QuantizedWeightsAreReadAsTheyAre) {
+  for (const char* type : {"i8", "u8"}) {
+    const bool is_small = std::string(type) == "i8";
+    std::string text = "  input x : f32[n,1100]\n  constant w = " + std::string(type) + "[1100,130] {";
+    for (int k = 0; k < 1100 * 130; k++) text += (k ? "," : "") + std::to_string(is_small ? k % 16 - 8 : k * 7 % 256);
+    text += "}\n  constant s = f32[130] {";
+    for (int k = 0; k < 130; k++) text += (k ? "," : "") + std::to_string(0.001 * (k + 1));
+    text += "}\n  constant z = " + std::string(type) +
+            "[] {3}\n  d = Dequantize(w, s, z)\n  y = MatMul(x, d)\n  output y = y";
+    const Graph graph = drawn_graph(text, 1);
+    const auto plan = plan_for_any(graph, {}, 2);
+    ASSERT_TRUE(plan.ok());
+    ASSERT_EQ(plan->kernels.size(), 1U);
+    ASSERT_TRUE(plan->kernels[0].quantized);
+    EXPECT_EQ(plan->kernels[0].quantized->bits, is_small ? 4 : 8);
+    const auto model = code_for_any(graph, {}, 2);
+    ASSERT_TRUE(model);
+    for (const int64_t rows : {40, 1, 17, 2, 100, 16}) expect_right(*model, graph, {{"n", rows}}, 3);
+  }
+}
 
 TEST(OpenSizes, AttentionIsOneKernel) {
   const Graph graph = drawn_graph(kDecoder, 1);

@@ -27,7 +27,7 @@ std::unique_ptr<BlocksCall<Kernel>> call_of(Kernel kernel, Library::State& s, Pr
   own.posts = s.operands(p, c.posts, to, to);
   own.packed =
       s.packed_as(weights, dense_desc(c.weights, c.operands), Library::State::floats(own.convolution.packed_floats()),
-                  way_of(own.convolution), [&](memory& packed) {
+                  {way_of(own.convolution)}, [&](memory& packed) {
                     const std::vector<float> wide = floats_of(c, weights);
                     own.convolution.pack(wide.empty() ? static_cast<const float*>(weights) : wide.data(),
                                          static_cast<float*>(packed.get_data_handle()));

@@ -101,7 +101,7 @@ class ConvolutionAdder {
       const memory::desc given = dense_desc(made.weight_dims, c_.operands);
       return s_.converted(p_, s_.view(p_.weights, given, weights), made.pd.weights_desc());
     }
-    return s_.packed_as(weights, made.weights, made.pd.weights_desc(), 0, [&](memory& to) {
+    return s_.packed_as(weights, made.weights, made.pd.weights_desc(), {0}, [&](memory& to) {
       std::vector<float> floats = floats_of(c_, weights);
       if (is_in_parts(computed)) floats = weights_in_parts(c_, static_cast<const float*>(weights));
       const void* own = floats.empty() ? weights : floats.data();
@@ -195,7 +195,7 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   if (const auto forward = as_forward(c)) {
     constexpr int64_t kTurned = -1;
     const memory turned =
-        s.packed_as(weights, dense_desc(c.weights), dense_desc(forward->weights), kTurned, [&](memory& to) {
+        s.packed_as(weights, dense_desc(c.weights), dense_desc(forward->weights), {kTurned}, [&](memory& to) {
           turn_over(*forward, static_cast<const float*>(weights), static_cast<float*>(to.get_data_handle()));
         });
     return add(*forward, src, turned.get_data_handle(), bias, dst);

@@ -138,7 +138,7 @@ void Library::add(const IntegerCall& c, const void* src, const void* weights, co
   const memory::desc packed = State::bytes(call.product.packed_bytes());
   call.packed = call.packs
                     ? s.temporary(p, packed)
-                    : s.packed_as(weights, call.weights.get_desc(), packed, call.product.packed_form(),
+                    : s.packed_as(weights, call.weights.get_desc(), packed, {call.product.packed_form()},
                                   [&](memory& to) { call.product.pack(weights, call.strides, to.get_data_handle()); });
   call.scratch = s.temporary(p, State::bytes(call.product.scratch_bytes()));
   if (c.has_src_zero) p.posts.emplace_back(1, s.at(State::bytes(1), c.src_zero));

@@ -47,7 +47,7 @@ struct GivenWeights {
 void add_call(Library::State& s, Primitive p, PanelsCall call, const GivenWeights& weights, const void* bias,
               int64_t columns) {
   call.packed = s.packed_as(weights.data, weights.description, Library::State::floats(call.product.packed_floats()),
-                            way_of_panels(), [&](memory& packed) {
+                            {way_of_panels()}, [&](memory& packed) {
                               call.product.pack(static_cast<const float*>(weights.data), weights.row_stride,
                                                 weights.column_stride, static_cast<float*>(packed.get_data_handle()));
                             });

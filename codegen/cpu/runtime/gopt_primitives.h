@@ -228,11 +228,11 @@ class PackedMemory {
   size_t left_ = 0, taken_ = 0;
 };
 
-// Weights as they lie in the file and what was made of them. `way`: how, where that is not by the descriptions alone.
+// Weights as they lie in the file and what was made of them. `way`: all that this depends on beside the descriptions.
 struct PackedForm {
   const void* weights;
   memory::desc have, want;
-  int64_t way;
+  std::vector<int64_t> way;
   char* data;
 };
 
@@ -265,7 +265,8 @@ struct Library::State {
 
   // The weights in a form that `pack(to)` makes, the first time.
   template <class Pack>
-  memory packed_as(const void* weights, const memory::desc& have, const memory::desc& want, int64_t way, Pack pack) {
+  memory packed_as(const void* weights, const memory::desc& have, const memory::desc& want,
+                   const std::vector<int64_t>& way, const Pack& pack) {
     for (const PackedForm& form : packed.forms)
       if (form.weights == weights && form.way == way && form.have == have && form.want == want)
         return at(want, form.data);

@@ -107,7 +107,7 @@ class ProductAdder {
  private:
   memory packed(const Made& made, bool is_in_parts, const void* weights) {
     const memory::desc given(dims_of(m_.weights), type_of(m_.operands), dims_of(m_.weight_strides));
-    return s_.packed_as(weights, given, made.weights_desc(), 0, [&](memory& to) {
+    return s_.packed_as(weights, given, made.weights_desc(), {0}, [&](memory& to) {
       if (!is_in_parts) return s_.reorder_now(s_.at(given, weights), to);
       const int64_t matrix = m_.weights[m_.weights.size() - 2] * m_.weights.back();
       const std::vector<float> dense = dense_weights(m_, static_cast<const float*>(weights));
@@ -167,7 +167,7 @@ void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* 
   own.posts = s.operands(p, m.posts, to, to);
   const memory::desc given(dims_of(m.weights), type_of(m.operands), dims_of(m.weight_strides));
   own.packed =
-      s.packed_as(weights, given, State::floats((own.product.packed_bytes() + 3) / 4), own.product.panel_columns(),
+      s.packed_as(weights, given, State::floats((own.product.packed_bytes() + 3) / 4), {own.product.panel_columns()},
                   [&](memory& packed) {
                     own.product.pack(weights, m.weight_strides[0], m.weight_strides[1], packed.get_data_handle());
                   });
@@ -185,21 +185,14 @@ void Library::add_quantized(const MatrixProduct& m, const void* src, const void*
   given.row = m.weight_strides[0];
   given.column = m.weight_strides[1];
   const QuantizedShape shape{m.src[0], m.src[1], m.dst[1], m.bits, m.block};
-  QuantizedCall own{
-      QuantizedProduct(shape, QuantizedProduct::common_zero(shape, given), m.posts, own_threads, m.result),
-      {},
-      {},
-      {},
-      {},
-      {},
-      {}};
+  QuantizedCall own{QuantizedProduct(shape, given, m.posts, own_threads, m.result), {}, {}, {}, {}, {}, {}};
   const memory::desc to = dense_desc(m.dst, m.result);
   own.src = s.view(p.src, dense_desc(m.src), src);
   own.dst = s.view(p.dst, to, dst);
   own.posts = s.operands(p, m.posts, to, to);
   own.packed = s.packed_as(weights, State::bytes(static_cast<size_t>(elements(m.weights))),
-                           State::bytes(own.product.packed_bytes()), QuantizedProduct::packed_form(),
-                           [&](memory& packed) { own.product.pack(given, packed.get_data_handle()); });
+                           State::bytes(own.product.packed_bytes()), own.product.packed_form(),
+                           [&](memory& packed) { own.product.pack(packed.get_data_handle()); });
   own.scratch = s.temporary(p, State::floats(own.product.scratch_floats()));
   if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
   p.quantized = std::make_unique<QuantizedCall>(std::move(own));
@@ -252,7 +245,7 @@ void Library::add(const RecurrenceShape& r, const float* weights) {
   const memory::desc packed = State::floats(std::max<size_t>(own.loop.packed_floats(), 1));
   if (weights) {
     const memory::desc given({r.directions, r.hidden, gates_of(r.cell) * r.hidden}, kFloat, Tag::abc);
-    own.packed = s.packed_as(weights, given, packed, kLanes,
+    own.packed = s.packed_as(weights, given, packed, {kLanes},
                              [&](memory& to) { own.loop.pack(weights, static_cast<float*>(to.get_data_handle())); });
   } else {
     own.packed = s.temporary(p, packed);

@@ -15,9 +15,8 @@ namespace {
 
 constexpr int kVectors = 4;  // of a panel
 constexpr int64_t kWidth = kVectors * kLanes;
-constexpr int64_t kGroup = 8;  // rows of the weights, that steps are multiples of
 constexpr int64_t kMostStep = 128;
-constexpr int kChunk = kRegisters >= kMostRows ? kMostRows : 8;  // rows whose sums are in registers at once
+constexpr int kRowsAtOnce = kRegisters >= kMostRows ? kMostRows : 8;  // rows whose sums are in registers at once
 constexpr int64_t kByte = 8;
 
 // A word of a vector has the numbers of as many rows of one column. Some of them lie within a float's mantissa: under
@@ -170,7 +169,7 @@ constexpr std::array<ComputePanel, sizeof...(rows)> functions_of(std::integer_se
   return {compute_panel<bits, rows + 1>...};
 }
 ComputePanel panel_function(int bits, int64_t rows) {
-  using All = std::make_integer_sequence<int, kChunk>;
+  using All = std::make_integer_sequence<int, kRowsAtOnce>;
   static constexpr auto kOfFour = functions_of<4>(All()), kOfEight = functions_of<8>(All());
   return (bits == 4 ? kOfFour : kOfEight)[static_cast<size_t>(rows - 1)];
 }
@@ -197,58 +196,61 @@ void widen_step(const StepForm& form, const char* at, int zero, int64_t rows, fl
   }
 }
 
-// The largest multiple of a group that divides a block; of one block a part of its own.
+// Of a block the largest part that divides it, of several groups; where all have one, the last part may be shorter.
 int64_t step_of(const QuantizedShape& s) {
-  const int64_t depth = ceil_div(s.depth, kGroup) * kGroup;
+  const int64_t depth = ceil_div(s.depth, kQuantizedRows) * kQuantizedRows;
   if (s.block >= s.depth) return std::min(depth, kMostStep);
   int64_t step = std::min(s.block, kMostStep);
-  while (s.block % step != 0 || step % kGroup != 0) step--;
+  while (s.block % step != 0 || step % kQuantizedRows != 0) step--;
   return step;
 }
 
 // Numbers as they are packed begin with 0.
-int byte_at(const void* bytes, bool is_signed, int bits, int64_t i) {
-  const uint8_t byte = static_cast<const uint8_t*>(bytes)[i];
-  return is_signed ? static_cast<int8_t>(byte) + (1 << (bits - 1)) : byte;
+template <class Number>
+void put_line(const Number* __restrict from, int64_t step, int64_t count, int least, int shift,
+              uint32_t* __restrict line) {
+  const auto packed = [=](Number number) { return static_cast<uint32_t>(number - least) << shift; };
+  if (step == 1)
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) line[i] |= packed(from[i]);
+  else
+    for (int64_t i = 0; i < count; i++) line[i] |= packed(from[i * step]);
 }
-int zero_at(const QuantizedWeights& w, int bits, int64_t block, int64_t column) {
-  if (!w.zeros) return w.is_signed ? 1 << (bits - 1) : 0;
-  return byte_at(w.zeros, w.is_signed, bits, block * w.zero_row + column * w.zero_column);
-}
-
-int64_t blocks_of(const QuantizedShape& s) { return ceil_div(s.depth, s.block); }
 
 }  // namespace
 
-std::optional<int> QuantizedProduct::common_zero(const QuantizedShape& s, const QuantizedWeights& w) {
-  const int first = zero_at(w, s.bits, 0, 0);
-  for (int64_t block = 0; block < (w.zero_row != 0 ? blocks_of(s) : 1); block++)
-    for (int64_t column = 0; column < (w.zero_column != 0 ? s.columns : 1); column++)
-      if (zero_at(w, s.bits, block, column) != first) return std::nullopt;
-  return first;
-}
-
-QuantizedProduct::QuantizedProduct(const QuantizedShape& shape, std::optional<int> zero, std::vector<Post> posts,
-                                   int threads, Element result)
+QuantizedProduct::QuantizedProduct(const QuantizedShape& shape, const QuantizedWeights& weights,
+                                   std::vector<Post> posts, int threads, Element result)
     : s_(shape),
-      zero_(zero),
+      w_(weights),
       step_(step_of(shape)),
       steps_(ceil_div(shape.depth, step_)),
-      step_bytes_(kWidth * (zero ? 4 : 5) + step_ * kWidth * shape.bits / kByte),
+      step_bytes_(kWidth * (weights.zeros ? 5 : 4) + step_ * kWidth * shape.bits / kByte),
       panel_bytes_(steps_ * step_bytes_),
       panels_(ceil_div(shape.columns, kWidth)),
       result_(shape.columns, std::move(posts), result),
       threads_(threads) {
+  // Where the sums of all rows are not in registers at once, numbers would become floats several times.
   constexpr int64_t kOrder = 16;
-  if (is_for_panels())
+  if (s_.rows > kRowsAtOnce)
     by_floats_.emplace(PanelShape{1, 1, s_.rows, s_.depth, kWidth, 0, 1}, TileOrder{0, s_.depth, kOrder, 1},
                        TileOrder{0, kWidth, kOrder, 1}, std::vector<Post>{}, 1);
 }
 
-int64_t QuantizedProduct::packed_form() { return kWidth; }
+std::vector<int64_t> QuantizedProduct::packed_form() const {
+  const auto number = [](const void* pointer) { return static_cast<int64_t>(reinterpret_cast<intptr_t>(pointer)); };
+  return {kWidth,      s_.bits,           s_.block,     w_.is_signed ? 1 : 0, w_.row,
+          w_.column,   number(w_.scales), w_.scale_row, w_.scale_column,      number(w_.zeros),
+          w_.zero_row, w_.zero_column,    w_.zero};
+}
 
-void QuantizedProduct::pack(const QuantizedWeights& w, void* packed) const {
-  const StepForm form{step_, step_bytes_, !zero_};
+int QuantizedProduct::zero_at(int64_t block, int64_t column) const {
+  const uint8_t byte = static_cast<const uint8_t*>(w_.zeros)[block * w_.zero_row + column * w_.zero_column];
+  return w_.is_signed ? static_cast<int8_t>(byte) - least() : byte;
+}
+
+void QuantizedProduct::pack(void* packed) const {
+  const StepForm form{step_, step_bytes_, w_.zeros != nullptr};
   const int64_t of_word = 32 / s_.bits;
   share_each(panels_ * steps_, threads_, [&](int64_t part, int) {
     const int64_t panel = part / steps_, first = part % steps_ * step_, column = panel * kWidth;
@@ -257,24 +259,24 @@ void QuantizedProduct::pack(const QuantizedWeights& w, void* packed) const {
     char* at = static_cast<char*>(packed) + part * step_bytes_;
     std::memset(at, 0, static_cast<size_t>(step_bytes_));
     auto* scales = static_cast<float*>(static_cast<void*>(at));
-    for (int64_t i = 0; i < count; i++) scales[i] = w.scales[block * w.scale_row + (column + i) * w.scale_column];
+    for (int64_t i = 0; i < count; i++) scales[i] = w_.scales[block * w_.scale_row + (column + i) * w_.scale_column];
     if (form.has_zeros)
-      for (int64_t i = 0; i < count; i++)
-        at[kWidth * 4 + i] = static_cast<char>(zero_at(w, s_.bits, block, column + i));
+      for (int64_t i = 0; i < count; i++) at[kWidth * 4 + i] = static_cast<char>(zero_at(block, column + i));
     auto* words = static_cast<uint32_t*>(static_cast<void*>(const_cast<char*>(form.numbers(at))));
-    for (int64_t k = 0; k < rows; k++) {
+    for (int64_t k = 0; k < step_; k++) {
       uint32_t* line = words + k / of_word * kWidth;
       const auto shift = static_cast<int>(k % of_word) * s_.bits;
-      for (int64_t i = 0; i < count; i++)
-        line[i] |= static_cast<uint32_t>(
-                       byte_at(w.numbers, w.is_signed, s_.bits, (first + k) * w.row + (column + i) * w.column))
-                   << shift;
+      const int64_t from = (first + k) * w_.row + column * w_.column;
+      if (k < rows && w_.is_signed)
+        put_line(static_cast<const int8_t*>(w_.numbers) + from, w_.column, count, least(), shift, line);
+      else if (k < rows)
+        put_line(static_cast<const uint8_t*>(w_.numbers) + from, w_.column, count, 0, shift, line);
+      else  // what fills up the last step is nothing, whatever the scale
+        for (int64_t i = 0; i < count; i++)
+          line[i] |= static_cast<uint32_t>(form.has_zeros ? zero_at(block, column + i) : common_zero()) << shift;
     }
   });
 }
-
-// Where the sums of all rows are not in registers at once: numbers would become floats several times.
-bool QuantizedProduct::is_for_panels() const { return s_.rows > kChunk; }
 
 size_t QuantizedProduct::scratch_of_thread() const {
   return static_cast<size_t>(kWidth * (s_.depth + s_.rows)) + by_floats_->scratch_floats();
@@ -286,35 +288,24 @@ size_t QuantizedProduct::scratch_floats() const {
 
 void QuantizedProduct::run(const float* src, const void* packed, const float* bias, void* dst, float* scratch) const {
   if (by_floats_) return run_panels(src, packed, bias, dst, scratch);
-  // Chunks of rows, of each row of the weights one after another.
-  const int64_t chunks = ceil_div(s_.rows, kChunk), depth = steps_ * step_;
-  const auto first_of = [&](int64_t chunk) { return s_.rows * chunk / chunks; };
-  for (int64_t chunk = 0; chunk < chunks; chunk++) {
-    const int64_t first = first_of(chunk), rows = first_of(chunk + 1) - first;
-    float* to = scratch + first * depth;
-    for (int64_t r = 0; r < rows; r++) {
-      const float* from = src + (first + r) * s_.depth;
-      for (int64_t k = 0; k < s_.depth; k++) to[k * rows + r] = from[k];
-    }
-    std::fill(to + s_.depth * rows, to + depth * rows, 0.0f);
-  }
-  const StepForm form{step_, step_bytes_, !zero_};
+  // Of each row of the weights what it is multiplied by, one beside the other.
+  for (int64_t r = 0; r < s_.rows; r++)
+    for (int64_t k = 0; k < s_.depth; k++) scratch[k * s_.rows + r] = src[r * s_.depth + k];
+  std::fill(scratch + s_.depth * s_.rows, scratch + steps_ * step_ * s_.rows, 0.0f);
+  const StepForm form{step_, step_bytes_, w_.zeros != nullptr};
+  const ComputePanel compute = panel_function(s_.bits, s_.rows);
   share_each(panels_, threads_, [&](int64_t number, int) {
-    alignas(64) float sums[kChunk * kWidth];
-    for (int64_t chunk = 0; chunk < chunks; chunk++) {
-      const int64_t first = first_of(chunk), rows = first_of(chunk + 1) - first;
-      panel_function(s_.bits, rows)({scratch + first * depth, panel(packed, number), steps_, form, zero_.value_or(0)},
-                                    sums);
-      result_.store(first, rows, number * kWidth, kWidth, sums, bias, dst);
-    }
+    alignas(64) float sums[kRowsAtOnce * kWidth];
+    compute({scratch, panel(packed, number), steps_, form, common_zero()}, sums);
+    result_.store(0, s_.rows, number * kWidth, kWidth, sums, bias, dst);
   });
 }
 
 void QuantizedProduct::widen(const char* from, float* panels) const {
-  const StepForm form{step_, step_bytes_, !zero_};
+  const StepForm form{step_, step_bytes_, w_.zeros != nullptr};
   for (int64_t number = 0; number < steps_; number++) {
     const int64_t first = number * step_, rows = std::min(step_, s_.depth - first);
-    (s_.bits == 4 ? widen_step<4> : widen_step<8>)(form, from + number * step_bytes_, zero_.value_or(0), rows,
+    (s_.bits == 4 ? widen_step<4> : widen_step<8>)(form, from + number * step_bytes_, common_zero(), rows,
                                                    panels + first * kPanelWidth, s_.depth * kPanelWidth);
   }
 }

@@ -28,23 +28,22 @@ struct QuantizedWeights {
   int64_t row = 0, column = 0;
   const float* scales = nullptr;  // of blocks of rows
   int64_t scale_row = 0, scale_column = 0;
-  const void* zeros = nullptr;  // of the type of the weights; null: 0
+  const void* zeros = nullptr;  // of the type of the weights, of blocks of rows; null: all are `zero`
   int64_t zero_row = 0, zero_column = 0;
+  int zero = 0;
 };
 
 // dst [rows, columns] = src [rows, depth] times weights [depth, columns], then posts.
 class QuantizedProduct {
  public:
-  // `zero`: of all weights; none: blocks have their own.
-  QuantizedProduct(const QuantizedShape& shape, std::optional<int> zero, std::vector<Post> posts, int threads,
+  // Of `weights` what they are packed by; these may be there later.
+  QuantizedProduct(const QuantizedShape& shape, const QuantizedWeights& weights, std::vector<Post> posts, int threads,
                    Element result = Element::Float);
 
-  // The zero point that all have, if they do.
-  static std::optional<int> common_zero(const QuantizedShape& shape, const QuantizedWeights& weights);
-
   size_t packed_bytes() const { return static_cast<size_t>(panels_ * panel_bytes_); }
-  static int64_t packed_form();  // what the order of packed weights depends on
-  void pack(const QuantizedWeights& weights, void* packed) const;
+  // All that packed weights depend on, beside the shape and the numbers.
+  std::vector<int64_t> packed_form() const;
+  void pack(void* packed) const;
 
   // The operand of a Sum or Add has the result's shape, or, by Post::dims, one row.
   void bind_post(int post, const void* operand) { result_.bind_post(post, operand); }
@@ -57,13 +56,15 @@ class QuantizedProduct {
   const char* panel(const void* packed, int64_t number) const {
     return static_cast<const char*>(packed) + number * panel_bytes_;
   }
-  bool is_for_panels() const;
+  int zero_at(int64_t block, int64_t column) const;
+  int least() const { return w_.is_signed ? -(1 << (s_.bits - 1)) : 0; }  // number
+  int common_zero() const { return w_.zero - least(); }
   size_t scratch_of_thread() const;
   void widen(const char* from, float* panels) const;
   void run_panels(const float* src, const void* packed, const float* bias, void* dst, float* scratch) const;
 
   QuantizedShape s_;
-  std::optional<int> zero_;
+  QuantizedWeights w_;
   int64_t step_, steps_;  // rows of the weights, of one block, whose numbers follow their scales; in all
   int64_t step_bytes_, panel_bytes_, panels_;
   RowsResult result_;

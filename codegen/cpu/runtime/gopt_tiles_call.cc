@@ -21,7 +21,7 @@ bool add_call(Library::State& s, Primitive p, TilesCall call, const TileWeights&
               int terms, const void* bias, int64_t channels) {
   if (!call.tiles.takes(weights)) return false;
   const auto floats = [](size_t bytes) { return Library::State::floats((bytes + 3) / 4); };
-  call.packed = s.packed_as(weights.data, given, floats(call.tiles.packed_bytes()), way_of(terms),
+  call.packed = s.packed_as(weights.data, given, floats(call.tiles.packed_bytes()), {way_of(terms)},
                             [&](memory& to) { call.tiles.pack(weights, to.get_data_handle()); });
   call.scratch = s.temporary(p, floats(call.tiles.scratch_bytes()));
   if (bias) call.bias = s.at(Library::State::floats(static_cast<size_t>(channels)), bias);

@@ -31,13 +31,17 @@ class Attention : public Primitive {
     kernel_.threads = kernel.threads / kernel.rows * problem_.tile_rows;
     // All keys at once where two blocks of a multiprocessor have room for theirs, else two stages.
     constexpr int kStages = 2;
-    const int steps_of_keys = std::max((problem_.keys + kernel.stage_keys - 1) / kernel.stage_keys, 1),
+    const int all_steps = std::max((problem_.keys + kernel.stage_keys - 1) / kernel.stage_keys, 1),
+              split = has_clusters() ? std::min(problem_.split, all_steps) : 1,
+              steps_of_keys = (all_steps + split - 1) / split,
               more = std::max(0, steps_of_keys - kStages) * kernel.stage_bytes;
     const bool has_room = kernel.shared_bytes + more <= shared_bytes_of_two_blocks();
     problem_.stages = has_room ? steps_of_keys : kStages;
     if (has_room) kernel_.shared_bytes += more;
     const int64_t matrices = int64_t{problem_.batch[0]} * problem_.batch[1] * problem_.batch[2];
-    launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(problem_.row_tiles * matrices)));
+    launch_ =
+        launch_of(kernel_, dim3(static_cast<unsigned>(problem_.row_tiles * matrices), static_cast<unsigned>(split)));
+    launch_.cluster = split;
     const int64_t* steps = problem_.result.batch;
     has_aligned_steps_ = problem_.result.line % 4 == 0 && steps[0] % 4 == 0 && steps[1] % 4 == 0 && steps[2] % 4 == 0;
   }

@@ -1,10 +1,12 @@
 // Attention on the tensor cores: scores never leave the registers (Dao et al., FlashAttention-2, 2023, section 3). A
 // block makes 16 lines of the result for each of its row warps; keys and values pass through stages of shared memory,
 // or all lie there where there are few. Warps that share the keys of a line keep maxima, sums and results of their own,
-// which are joined in the order of the warps at the end, so that results never change.
+// which are joined in the order of the warps at the end, so that results never change. Of a few lines blocks of a
+// cluster share the keys, too (Dao et al., Flash-Decoding, 2023), and join what each of them has in their order.
 #pragma once
 
 #include "gopt_attention.h"
+#include "gopt_cluster.cuh"
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
 #include "gopt_tile_problem.h"
@@ -30,7 +32,7 @@ class AttentionTile {
   static constexpr int kSumPitch = kDepth + 4;
   static constexpr int kPartBytes = kRows * (kSumPitch + 2) * 4;
   static constexpr int kLoopBytes = kQueryBytes + kLeastStages * kStageBytes,
-                       kJoinBytes = kKeyWarps > 1 ? kKeyWarps *kPartBytes : 0;
+                       kJoinBytes = kKeyWarps > 1 ? kKeyWarps * kPartBytes : 0;
   static constexpr int kSharedBytes = kLoopBytes > kJoinBytes ? kLoopBytes : kJoinBytes;
   // At once on a multiprocessor: one computes while others wait. 0: as many as come of the registers that it needs.
   static constexpr int kBlocks = kSize == 2 && kDepth <= 64 && kThreads <= 512 ? 512 / kThreads : 0;
@@ -57,6 +59,8 @@ class AttentionTile {
     row_warp_ = warp % row_warps;
     key_warp_ = warp / row_warps;
     lane_ = static_cast<int>(threadIdx.x) % 32;
+    part_ = kKeyWarps > 1 ? static_cast<int>(blockIdx.y) : 0;
+    parts_ = kKeyWarps > 1 ? static_cast<int>(gridDim.y) : 1;
     // Scores are compared before they are scaled, where that leaves their order.
     is_plain_ = !kTreats && !p.mask_data && p.scale > 0;
     factor_ = (is_plain_ ? p.scale : 1.0f) * (kIsFast ? kLog2E : 1.0f);
@@ -66,10 +70,11 @@ class AttentionTile {
     gopt_wait();
     const T* query = static_cast<const T*>(p_.query_data) + query_;
     load_lines(base_, query, p_.query.line, first_row_, p_.tile_rows, p_.rows, p_.depth);
-    const int steps = (p_.keys + kStageKeys - 1) / kStageKeys;
+    const int all_steps = (p_.keys + kStageKeys - 1) / kStageKeys, before = all_steps * part_ / parts_,
+              steps = all_steps * (part_ + 1) / parts_ - before, first_key = before * kStageKeys;
     int asked = 0;
     for (; asked < steps && asked < p_.stages; asked++) {
-      load_stage(asked, asked * kStageKeys);
+      load_stage(asked, first_key + asked * kStageKeys);
       end_stage();
     }
     clear();
@@ -77,10 +82,10 @@ class AttentionTile {
       wait_for_stages_but(asked - 1 - step);
       __syncthreads();
       if (step == 0) load_query();
-      attend(stage_at(stage), step * kStageKeys + key_warp_ * kKeys);
+      attend(stage_at(stage), first_key + step * kStageKeys + key_warp_ * kKeys);
       if (asked < steps) {
         __syncthreads();
-        load_stage(stage, asked++ * kStageKeys);
+        load_stage(stage, first_key + asked++ * kStageKeys);
         end_stage();
       }
       if (++stage == p_.stages) stage = 0;
@@ -89,12 +94,22 @@ class AttentionTile {
       __syncthreads();
       store_part();
       __syncthreads();
+#if __CUDA_ARCH__ >= 900
+      if (parts_ > 1) {
+        join_warps();
+        wait_for_cluster();
+      }
+#endif
     }
     switch (p_.result_element) {
-      case Element::Float32: return finish<float>();
-      case Element::Float16: return finish<gopt_half>();
-      case Element::BFloat16: return finish<gopt_bfloat16>();
+      case Element::Float32: finish<float>(); break;
+      case Element::Float16: finish<gopt_half>(); break;
+      case Element::BFloat16: finish<gopt_bfloat16>(); break;
     }
+#if __CUDA_ARCH__ >= 900
+    if constexpr (kKeyWarps > 1)
+      if (parts_ > 1) wait_for_cluster();  // nobody leaves while its memory is read
+#endif
   }
 
  private:
@@ -414,29 +429,76 @@ class AttentionTile {
     }
   }
 
+  // Of four elements of a line, what all parts have: their sums over exponentials of what exceeds the largest score.
+  struct Joined {
+    float largest, sum, values[4];
+  };
+  // `part_at(k)`: sums of part k from the tile's first line on, `scores_at(k)`: of its lines the largest score, then,
+  // `sums` behind it, the sum.
+  template <class PartAt, class ScoresAt>
+  __device__ __forceinline__ Joined joined(int parts, int line, int column, int sums, const PartAt& part_at,
+                                           const ScoresAt& scores_at) const {
+    Joined all{-INFINITY, 0, {}};
+#pragma unroll 8
+    for (int k = 0; k < parts; k++) all.largest = fmaxf(all.largest, scores_at(k)[line]);
+    const float from = reference(all.largest);
+#pragma unroll 8
+    for (int k = 0; k < parts; k++) {
+      const float factor = weight(scores_at(k)[line], from);
+      const float4 own = *reinterpret_cast<const float4*>(part_at(k) + line * kSumPitch + column);
+      all.sum += scores_at(k)[sums + line] * factor;
+      all.values[0] += own.x * factor, all.values[1] += own.y * factor;
+      all.values[2] += own.z * factor, all.values[3] += own.w * factor;
+    }
+    return all;
+  }
+  __device__ __forceinline__ Joined joined_warps(int line, int column) const {
+    return joined(
+        kKeyWarps, line, column, kSum - kLargest, [&](int w) { return part(w); },
+        [&](int w) { return part(w) + kLargest; });
+  }
+
+#if __CUDA_ARCH__ >= 900
+  struct LinesOfBlock {
+    float largest[kRows], sum[kRows];
+  };
+  // What a cluster's other blocks read: this one's sums, in the place of its first warp's.
+  __device__ __forceinline__ void join_warps() const {
+    LinesOfBlock& lines = shared_of_block<LinesOfBlock>();
+    for (int i = static_cast<int>(threadIdx.x); i < p_.tile_rows * kDepth / 4; i += static_cast<int>(blockDim.x)) {
+      const int line = i / (kDepth / 4), column = i % (kDepth / 4) * 4;
+      const Joined own = joined_warps(line, column);
+      *reinterpret_cast<float4*>(part(0) + line * kSumPitch + column) =
+          make_float4(own.values[0], own.values[1], own.values[2], own.values[3]);
+      if (column == 0) lines.largest[line] = own.largest, lines.sum[line] = own.sum;
+    }
+  }
+  __device__ __forceinline__ Joined joined_blocks(int line, int column) const {
+    const LinesOfBlock& lines = shared_of_block<LinesOfBlock>();
+    return joined(
+        parts_, line, column, kRows, [&](int block) { return in_block(part(0), block); },
+        [&](int block) { return in_block(lines.largest, block); });
+  }
+#endif
+
+  // Blocks of a cluster make every so many four elements each.
   template <class Out>
   __device__ __forceinline__ void join(Out* to) const {
-    for (int i = static_cast<int>(threadIdx.x); i < p_.tile_rows * kDepth / 4; i += static_cast<int>(blockDim.x)) {
+    const int threads = static_cast<int>(blockDim.x);
+    for (int i = part_ * threads + static_cast<int>(threadIdx.x); i < p_.tile_rows * kDepth / 4;
+         i += parts_ * threads) {
       const int in_tile = i / (kDepth / 4), column = i % (kDepth / 4) * 4, row = first_row_ + in_tile;
       if (row >= p_.rows || column >= p_.value_depth) continue;
-      float largest = -INFINITY;
+#if __CUDA_ARCH__ >= 900
+      Joined all = parts_ > 1 ? joined_blocks(in_tile, column) : joined_warps(in_tile, column);
+#else
+      Joined all = joined_warps(in_tile, column);
+#endif
+      const float share = 1.0f / all.sum;
 #pragma unroll
-      for (int w = 0; w < kKeyWarps; w++) largest = fmaxf(largest, part(w)[kLargest + in_tile]);
-      const float from = reference(largest);
-      float sum = 0, values[4] = {};
-#pragma unroll
-      for (int w = 0; w < kKeyWarps; w++) {
-        const float factor = weight(part(w)[kLargest + in_tile], from);
-        const float4 own = *reinterpret_cast<const float4*>(part(w) + in_tile * kSumPitch + column);
-        sum += part(w)[kSum + in_tile] * factor;
-        values[0] += own.x * factor, values[1] += own.y * factor;
-        values[2] += own.z * factor, values[3] += own.w * factor;
-      }
-      const float share = 1.0f / sum;
-#pragma unroll
-      for (int k = 0; k < 4; k++) values[k] = mean_of(values[k], share);
+      for (int k = 0; k < 4; k++) all.values[k] = mean_of(all.values[k], share);
       const int count = p_.value_depth - column < 4 ? p_.value_depth - column : 4;
-      store_elements(to + row * p_.result.line + column, values, count, p_.is_aligned);
+      store_elements(to + row * p_.result.line + column, all.values, count, p_.is_aligned);
     }
   }
 
@@ -446,6 +508,7 @@ class AttentionTile {
   // Elements before this block's matrices.
   int64_t query_ = 0, key_ = 0, value_ = 0, mask_ = 0, bias_ = 0, choice_ = 0, result_ = 0;
   int first_row_, row_warp_, key_warp_, lane_;
+  int part_, parts_;  // of the keys, of which a cluster's blocks have one each
   bool is_plain_;
   float factor_;
   unsigned query_of_step_[kKeepsQuery ? kSteps : 1][4];

@@ -19,6 +19,7 @@ struct AttentionProblem {
   int batch[3] = {1, 1, 1};
   int rows = 0, keys = 0, depth = 0, value_depth = 0;
   int row_tiles = 0, tile_rows = 0;  // lines of a block: sixteen for each of its row warps
+  int split = 1;                     // blocks, of a cluster, that share the keys; the launch may have fewer
   int stages = 2;                    // of keys and values in shared memory: two, or as many as hold all
   Matrices query, key, value, mask, bias, choice, result;
   int mask_step = 0, bias_step = 0, choice_step = 0;  // from one key's element to the next

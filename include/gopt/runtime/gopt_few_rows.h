@@ -8,4 +8,7 @@ namespace gopt_runtime {
 // As many rows as there are registers for.
 constexpr int64_t kMostRows = 16;
 
+// Rows of quantized weights that blocks with a scale of their own are multiples of (gopt_quantized.h).
+constexpr int64_t kQuantizedRows = 8;
+
 }  // namespace gopt_runtime
