@@ -98,7 +98,8 @@ bool is_worth_trying(const Plan& plan, const Kernel& kernel, const AttentionTile
   constexpr int kFewRows = 16;
   if (tile.rows > kFewRows && 2 * number_at(plan, kernel.attention->rows) <= tile.rows) return false;
   double least = INFINITY;
-  for (const AttentionTile& other : kTiles) least = std::min(least, expected_us(plan, kernel, other));
+  for (const AttentionTile& other : kTiles)
+    if (computes_attention(plan, kernel, other)) least = std::min(least, expected_us(plan, kernel, other));
   return expected_us(plan, kernel, tile) <= kWithin * least;
 }
 

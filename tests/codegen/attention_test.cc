@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "cuda_device.h"
+#include "gopt/kernel_costs.h"
 #include "implementations.h"
 
 namespace gopt {
@@ -218,6 +219,22 @@ TEST(Attention, LeavesOutOnlyWhatNobodyReads) {
     const Status checked = check_plan(*plan);
     EXPECT_TRUE(checked.ok()) << checked.error().message << "\n" << print_plan(*plan);
     EXPECT_EQ(plan->kernels.size(), kernels) << print_plan(*plan);
+  }
+}
+
+// Long lines leave few ways that a block's shared memory holds, and others would be faster.
+TEST(Attention, HasAWayByEstimatesWhereOneFits) {
+  const auto costs = analytic_kernel_costs({});
+  for (const char* keys : {"70", "300", "700", "4000"}) {
+    const std::string text = replaced(
+        "input q : f32[2,2,3,128]\ninput p : f32[2,2,#,128]\ninput v : f32[2,2,#,128]\n"
+        "k = Transpose(p) {perm=[0,1,3,2]}\na = MatMul(q, k)\nb = Softmax(a) {axis=-1}\n"
+        "c = MatMul(b, v)\noutput y = c",
+        "#", keys);
+    const auto plan = make_plan(make_case("long_lines", text, 1).graph, {.kind = TargetKind::Cuda}, *costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    ASSERT_NE(attention_of(*plan), nullptr);
+    EXPECT_TRUE(parse_attention_tile(attention_of(*plan)->implementation)) << keys;
   }
 }
 
