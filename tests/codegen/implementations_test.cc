@@ -58,7 +58,15 @@ BatchCase integers_case(KernelKind kind) {
   return make_case("integers", scales + text, 3, 256);
 }
 
+BatchCase quantized_case() {
+  return make_case("quantized",
+                   "input x : f32[13,64]\ninput w1 : i8[64,140]\nconstant s = f32[] {0.03}\nconstant z = i8[] {4}\n"
+                   "d = Dequantize(w1, s, z)\nc = MatMul(x, d)\noutput y = c",
+                   3, 256);
+}
+
 BatchCase case_for(const Implementation& row) {
+  if (row.name == "quantized") return quantized_case();
   if (row.name == "integers") return integers_case(row.kind);
   if (parse_tile(row.name) || parse_warpgroup_tile(row.name)) return tiles_case(row.kind);
   if (parse_vector_product(row.name))
@@ -74,7 +82,7 @@ BatchCase case_for(const Implementation& row) {
                      3);
   if (row.kind == KernelKind::Attention)
     return make_case("attention",
-                     "input q : f32[2,140,32]\ninput k : f32[2,90,32]\ninput v : f32[2,90,32]\nl = Transpose(k) "
+                     "input q : f32[2,140,32]\ninput k : f32[2,1100,32]\ninput v : f32[2,1100,32]\nl = Transpose(k) "
                      "{perm=[0,2,1]}\na = MatMul(q, l)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\noutput y = c",
                      3);
   if (row.name.starts_with("channels:") || row.name == "channels" || row.name == "channel-lanes" ||
