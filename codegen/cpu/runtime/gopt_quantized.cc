@@ -40,9 +40,10 @@ struct Fields {
 #pragma GCC unroll 8
     for (int k = 0; k < kOfWord; k++) {
       const int i = k % kInPlace;
-      if (k > 0 && i == 0)
+      if (k > 0 && i == 0) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) words[v] >>= bits * kInPlace;
+      }
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; v++) take(k, v, at(words[v], i), i);
     }
