@@ -151,7 +151,7 @@ void compute_vectors(const PanelOperands& o, int64_t column, float* sums) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++) s[r][v] += own[r][v] * load(scales + v * kLanes);
   };
-  take_in_places(o.packed, o.steps, o.form.bytes, add);
+  take_large_in_places(o.packed, o.steps, o.form.bytes, add);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
