@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "access.h"
 #include "cover.h"
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
@@ -32,8 +33,9 @@ std::optional<int64_t> block_of(const std::vector<int64_t>& places) {
 }
 
 // The least and the greatest of integers of 8 bits, many at a time: weights are gigabytes.
+using Range = std::pair<int, int>;
 template <class Number>
-std::pair<int, int> range_of(std::span<const std::byte> bytes) {
+Range range_of(std::span<const std::byte> bytes) {
   Number least = std::numeric_limits<Number>::max(), greatest = std::numeric_limits<Number>::min();
   for (const std::byte byte : bytes) {
     const auto number = static_cast<Number>(byte);
@@ -42,7 +44,7 @@ std::pair<int, int> range_of(std::span<const std::byte> bytes) {
   }
   return {least, greatest};
 }
-std::pair<int, int> range_of(const Tensor& tensor) {
+Range range_of(const Tensor& tensor) {
   return tensor.type() == ElementType::UInt8 ? range_of<uint8_t>(tensor.bytes()) : range_of<int8_t>(tensor.bytes());
 }
 
@@ -69,11 +71,12 @@ class QuantizedOperand {
     const int64_t block = scale->block != 0 ? scale->block : zero->block;
     if (zero->block != 0 && zero->block != block) return std::nullopt;
     if (block % gopt_runtime::kQuantizedRows != 0) return std::nullopt;
-    const Tensor& zeros = *constant_of(zero->values);
-    const bool is_one_zero = range_of(zeros).first == range_of(zeros).second;
-    QuantizedOperands operands{is_of_four_bits(*numbers) && is_of_four_bits(zeros) ? 4 : 8,
+    const Range zeros = range_of(*constant_of(zero->values));
+    const bool is_one_zero = zeros.first == zeros.second;
+    const bool has_signs = numbers->type() == ElementType::Int8;
+    QuantizedOperands operands{has_four_bits(zeros, has_signs) && has_four_bits(range_of(*numbers), has_signs) ? 4 : 8,
                                block != 0 ? block : numbers->dims()[axis()], is_transposed_};
-    if (is_one_zero) operands.zero_of_all = zeros.to_ints()[0];
+    if (is_one_zero) operands.zero_of_all = zeros.first;
     return QuantizedCover{made.inputs[0], scale->values, is_one_zero ? Value{} : zero->values, operands};
   }
 
@@ -99,10 +102,9 @@ class QuantizedOperand {
     return Blocks{value, 0};
   }
 
-  static bool is_of_four_bits(const Tensor& tensor) {
+  static bool has_four_bits(const Range& range, bool has_signs) {
     constexpr int kLeast = -8, kMost = 7;
-    const auto [least, greatest] = range_of(tensor);
-    return tensor.type() == ElementType::UInt8 ? greatest <= kMost - kLeast : least >= kLeast && greatest <= kMost;
+    return has_signs ? range.first >= kLeast && range.second <= kMost : range.second <= kMost - kLeast;
   }
 
   const Cover& cover_;
@@ -115,8 +117,7 @@ class QuantizedOperand {
 bool is_for_integers(const Cover& cover, const Node& product) {
   constexpr int64_t kColumnsOfThread = 64;
   const ValueCover &x = cover.of(product.inputs[0]), &w = cover.of(product.inputs[1]);
-  Index rows(1);
-  for (size_t d = 0; d + 1 < x.shape.size(); d++) rows = rows * x.shape[d];
+  const Index rows = product_of(Shape(x.shape.begin(), x.shape.end() - 1));
   const bool has_few = !rows.is_constant() || rows.constant() <= gopt_runtime::kMostRows;
   return has_few && w.count() / std::max<int64_t>(1, x.dims.back()) >= kColumnsOfThread * cover.options.target.threads;
 }

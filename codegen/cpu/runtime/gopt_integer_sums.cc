@@ -43,7 +43,7 @@ void sum_tile(const uint8_t* const* rows, const std::vector<int64_t>& runs, int6
       }
     };
     if constexpr (kRows <= 4)  // weights that few rows pass by
-      take_in_places(weights, quads, kStep, add);
+      take_in_places<kStep>(weights, quads, add);
     else
       for (int64_t q = 0; q < quads; q++) add(q);
     weights += quads * kStep;

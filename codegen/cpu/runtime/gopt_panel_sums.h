@@ -29,6 +29,23 @@ struct SumStore {
   float least;
 };
 
+template <int rows, int vectors>
+[[gnu::always_inline]] inline void clear_sums(Vector (&sums)[rows][vectors]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) sums[r][v] = Vector{};
+}
+
+// As they are: rows of `to` are so many elements apart.
+template <int rows, int vectors>
+[[gnu::always_inline]] inline void keep_sums(const Vector (&sums)[rows][vectors], float* to, int64_t row) {
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) std::memcpy(to + r * row + v * kLanes, &sums[r][v], sizeof(Vector));
+}
+
 // `start_row`: elements of `start` from one row to the next.
 template <int rows, int vectors>
 [[gnu::always_inline]] inline void load_sums(Vector (&sums)[rows][vectors], const float* start, int64_t start_row) {

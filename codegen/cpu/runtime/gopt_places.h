@@ -12,9 +12,8 @@ constexpr int64_t kBytesAhead = 4096, kBytesOfLine = 64;
 
 // Calls `take` with each of `count` numbers of pieces of so many bytes, which follow one another from `from` on, as
 // what is read next does behind them: in turn one of each quarter, then what is left.
-template <class Take>
-__attribute__((always_inline)) inline void take_in_places(const void* from, int64_t count, int64_t bytes,
-                                                          const Take& take) {
+template <int64_t bytes, class Take>
+__attribute__((always_inline)) inline void take_in_places(const void* from, int64_t count, const Take& take) {
   const int64_t part = count / kPlaces, last = part - kBytesAhead / bytes;
   for (int64_t k = 0; k < part; k++) {
     // After a quarter's end the same quarter of what is read next.

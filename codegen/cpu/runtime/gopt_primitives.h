@@ -134,19 +134,15 @@ struct RowsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
-// A product of floats by integers.
-struct QuantizedCall {
-  QuantizedProduct product;
+// A product, or a convolution of one tap, by packed weights.
+template <class Product>
+struct ProductCall {
+  Product product;
   memory src, bias, dst, packed, scratch;
   std::vector<std::pair<int, memory>> posts;
 };
-
-// A product, or a convolution of one tap, by panels of weights.
-struct PanelsCall {
-  PanelProduct product;
-  memory src, bias, dst, packed, scratch;
-  std::vector<std::pair<int, memory>> posts;
-};
+using QuantizedCall = ProductCall<QuantizedProduct>;
+using PanelsCall = ProductCall<PanelProduct>;
 
 // A convolution of images in blocks of channels.
 template <class Kernel>

@@ -114,21 +114,14 @@ void compute_vectors(const PanelOperands& o, int64_t column, float* sums) {
   alignas(64) Offsets<bits> offsets;
   if (!o.form.has_zeros) set_offsets<bits>(offsets, o.zero);
   Vector s[rows][vectors];
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) s[r][v] = Vector{};
+  clear_sums(s);
   const auto add = [&](int64_t number) {
     const char* at = o.packed + number * o.form.bytes;
     if (o.form.has_zeros) set_offsets<bits>(offsets, o.form.zeros(at));
     const float *scales = o.form.scales(at) + column, *x = o.src + number * o.form.step * rows;
     const char* words_at = o.form.numbers(at) + column * 4;
     Vector own[sums_steps(rows) ? rows : 1][vectors];
-    if (sums_steps(rows))
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) own[sums_steps(rows) ? r : 0][v] = Vector{};
+    clear_sums(own);
     for (int64_t k = 0; k < o.form.step; k += F::kOfWord, x += F::kOfWord * rows, words_at += kWidth * 4) {
       Words words[vectors];
       load_words(words_at, words);
@@ -152,10 +145,7 @@ void compute_vectors(const PanelOperands& o, int64_t column, float* sums) {
         for (int v = 0; v < vectors; v++) s[r][v] += own[r][v] * load(scales + v * kLanes);
   };
   take_large_in_places(o.packed, o.steps, o.form.bytes, add);
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) std::memcpy(sums + r * kWidth + column + v * kLanes, &s[r][v], sizeof(Vector));
+  keep_sums(s, sums + column, kWidth);
 }
 template <int bits, int rows>
 void compute_panel(const PanelOperands& o, float* sums) {

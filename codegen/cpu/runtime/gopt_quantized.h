@@ -36,7 +36,7 @@ struct QuantizedWeights {
 // dst [rows, columns] = src [rows, depth] times weights [depth, columns], then posts.
 class QuantizedProduct {
  public:
-  // Of `weights` what they are packed by; these may be there later.
+  // What `weights` point to is read by pack() alone.
   QuantizedProduct(const QuantizedShape& shape, const QuantizedWeights& weights, std::vector<Post> posts, int threads,
                    Element result = Element::Float);
 

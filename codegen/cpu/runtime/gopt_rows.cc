@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gopt_activation.h"
+#include "gopt_panel_sums.h"
 #include "gopt_places.h"
 #include "gopt_team.h"
 #include "gopt_terms.h"
@@ -57,10 +58,7 @@ void compute_panel(const void* source, const void* weights, int64_t depth, float
   constexpr int64_t kStep = vectors * kLanes, kBytes = kStep * static_cast<int64_t>(sizeof(T));
   const auto *src = static_cast<const T*>(source), *packed = static_cast<const T*>(weights);
   Vector s[rows][vectors];
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 16
-    for (int v = 0; v < vectors; v++) s[r][v] = Vector{};
+  clear_sums(s);
   const auto add = [&](int64_t k) {
     Vector w[vectors];
     load_weights(packed + k * kStep, w);
@@ -71,11 +69,8 @@ void compute_panel(const void* source, const void* weights, int64_t depth, float
       for (int v = 0; v < vectors; v++) s[r][v] += x * w[v];
     }
   };
-  take_in_places(packed, depth, kBytes, add);
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 16
-    for (int v = 0; v < vectors; v++) std::memcpy(sums + (r * vectors + v) * kLanes, &s[r][v], sizeof(Vector));
+  take_in_places<kBytes>(packed, depth, add);
+  keep_sums(s, sums, kStep);
 }
 
 using ComputePanel = void (*)(const void*, const void*, int64_t, float*);
