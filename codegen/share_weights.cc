@@ -55,6 +55,27 @@ std::vector<char> in_blocks(const Tensor& tensor, int64_t lanes) {
   return result;
 }
 
+// Numbers of so many bits, the lower ones of each byte, as Layout::in_chunks says. Of a chunk's words the four that a
+// lane takes lie side by side, which are four apart among the numbers. Those with signs are counted from the least on.
+std::vector<char> in_chunks(std::span<const char> bytes, int bits, bool is_signed) {
+  constexpr size_t kWordBits = 32, kLanes = 4, kWords = kLanes * kLanes;
+  const auto width = static_cast<size_t>(bits), of_word = kWordBits / width;
+  const bool is_by_pairs = of_word > sizeof(uint32_t);  // even numbers in the lower half, odd ones in the upper
+  const uint32_t sign = is_signed ? 1U << (width - 1) : 0;
+  std::vector<uint32_t> words(bytes.size() / of_word);
+  for (size_t i = 0; i < words.size(); i++) {
+    const size_t of_chunk = i % kWords, from = i - of_chunk + of_chunk % kLanes * kLanes + of_chunk / kLanes;
+    for (size_t k = 0; k < of_word; k++) {
+      const uint32_t own = static_cast<unsigned char>(bytes[from * of_word + k]) ^ sign,
+                     number = own & ((1U << width) - 1);
+      words[i] |= number << width * (is_by_pairs ? k / 2 + k % 2 * (of_word / 2) : k);
+    }
+  }
+  std::vector<char> result(words.size() * sizeof(uint32_t));
+  std::memcpy(result.data(), words.data(), result.size());
+  return result;
+}
+
 // Rounded to the nearest; what is finite stays finite.
 Tensor narrowed(const Tensor& tensor, ElementType type) {
   constexpr double kLargestHalf = 65504;
@@ -79,7 +100,10 @@ Status with_weight(const Buffer& buffer, const std::function<void(std::span<cons
   GOPT_ASSIGN_OR_RETURN(Tensor tensor,
                         evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
   if (tensor.type() != buffer.element) tensor = narrowed(tensor, buffer.element);
+  std::vector<char> chunks;
   const auto give = [&](std::span<const char> bytes) {
+    if (const int bits = buffer.layout.chunk_bits())
+      bytes = chunks = in_chunks(bytes, bits, buffer.element == ElementType::Int8);
     GOPT_CHECK(static_cast<int64_t>(bytes.size()) == buffer.size_bytes, "a weight's size is its buffer's");
     use(bytes);
   };

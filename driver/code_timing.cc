@@ -268,12 +268,16 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
   };
   const auto has_sequence = [](PlannedGraph& of) { return has_kernel(of, KernelKind::Sequence); };
   const auto has_group = [](PlannedGraph& of) { return has_kernel(of, KernelKind::Group); };
+  const auto is_quantized = [](PlannedGraph& of) {
+    return has_kernel(of, [](const Kernel& kernel) { return kernel.quantized.has_value(); });
+  };
   return OtherPlans(graph,
                     {{kPlanByLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = kReadyMs; }},
                      {kPlanWithoutLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = -kReadyMs; }},
                      {kPlanOfDividedDepths, any, [](PlanBasis& b) { b.costs.division_bonus_ms = kDividedMs; }},
                      {kPlanOfSmallTiles, any, [](PlanBasis& b) { b.costs.crowding_ms = kReadyMs; }},
                      {kPlanWithoutPrologues, has_prologue, [](PlanBasis& b) { b.target.without.insert(kPrologues); }},
+                     {kPlanOfFloats, is_quantized, [](PlanBasis& b) { b.target.without.insert(kQuantized); }},
                      {kPlanWithoutGroups, has_group, [](PlanBasis& b) { b.target.without.insert(kGroupedLaunch); }},
                      {kPlanWithoutSequences, has_sequence, [](PlanBasis& b) { b.target.without.insert(kSequences); }}},
                     {options.target, costs}, options, timing)

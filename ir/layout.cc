@@ -19,6 +19,11 @@ Layout Layout::with_line(int64_t line) const {
   return layout;
 }
 Layout Layout::transposed() { return {Order::Transposed, 1}; }
+Layout Layout::in_chunks(int bits) const {
+  Layout layout = *this;
+  layout.chunk_bits_ = bits;
+  return layout;
+}
 
 std::vector<size_t> Layout::axes(size_t rank) const {
   std::vector<size_t> axes(rank);
@@ -67,6 +72,8 @@ int64_t Layout::bytes(const std::vector<int64_t>& dims, ElementType element) con
   const std::vector<int64_t> sizes = extents(dims);
   int64_t count = element_count(sizes);
   if (line_ > 0 && count > 0) count = (count / sizes.back() - 1) * line_ + sizes.back();
+  constexpr int64_t kByte = 8;
+  if (chunk_bits_ > 0) return count * chunk_bits_ / kByte;
   return count * static_cast<int64_t>(size_bytes(element));
 }
 
@@ -92,7 +99,8 @@ std::string to_string(const Layout& layout) {
     return std::string("channels-last") + (layout.is_in_parts() ? " in parts"
                                            : layout.line() > 0  ? "/" + std::to_string(layout.line())
                                                                 : "");
-  return layout.is_transposed() ? "transposed" : "plain";
+  return std::string(layout.is_transposed() ? "transposed" : "plain") +
+         (layout.chunk_bits() > 0 ? " in chunks of " + std::to_string(layout.chunk_bits()) + " bits" : "");
 }
 
 }  // namespace gopt

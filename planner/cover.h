@@ -79,6 +79,7 @@ struct QuantizedCover {
   Value numbers, scale;
   Value zero;  // where there are several
   QuantizedOperands operands;
+  ElementType scale_type = ElementType::Float32;  // as CUDA has scales
 };
 
 // What a convolution could do to its source before it is multiplied.
@@ -193,7 +194,7 @@ bool is_given_to_function(const Cover& cover, const Value& value);
 
 // The integer convolution or product that the node is, or is a step of; else null.
 const IntegerCover* integers_of(const Cover& cover, uint32_t node);
-// The integers that a product of floats on the CPU multiplies by as they are; none where its weights are no such.
+// The integers that a product of floats multiplies by as they are; none where its weights are no such.
 std::optional<QuantizedCover> quantized_weights(const Cover& cover, const Node& product);
 // Scale and zero point of a Quantize node that library kernels can end in: constants for the whole tensor, of 8 bits.
 bool is_library_quantize(const Node& node);

@@ -14,10 +14,10 @@
 namespace gopt::planner {
 namespace {
 
-bool any(const Plan&, const Kernel&) { return true; }
+bool is_of_numbers_as_stored(const Plan&, const Kernel& kernel) { return !kernel.quantized; }
 
 std::vector<Implementation> cublas_products() {
-  return {{"", KernelKind::MatrixProduct, TargetKind::Cuda, any, product_efficiency}};
+  return {{"", KernelKind::MatrixProduct, TargetKind::Cuda, is_of_numbers_as_stored, product_efficiency}};
 }
 
 }  // namespace

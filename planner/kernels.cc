@@ -287,10 +287,7 @@ class KernelBuilder {
       const Layout images = library_input_layout(id, left);
       read(left, images, types.operands);
       if (own.quantized) {
-        k.quantized = own.quantized->operands;
-        read_plain(own.quantized->numbers);
-        k.quantized->scale = read_plain(own.quantized->scale);
-        if (own.quantized->zero) k.quantized->zero = read_plain(own.quantized->zero);
+        read_quantized(*own.quantized, k);
       } else {
         read_weights(id, node->inputs[1], types.operands, images, k);
       }
@@ -324,6 +321,24 @@ class KernelBuilder {
     k.outputs = {result};
     k.output_buffers = {buffer_of(result)};
     add_kernel(std::move(k));
+  }
+
+  // As they are; on CUDA those of a column one after another, in chunks.
+  void read_quantized(const QuantizedCover& own, Kernel& kernel) {
+    kernel.quantized = own.operands;
+    const bool is_cuda = cover_.options.target.kind == TargetKind::Cuda;
+    const auto read = [&](const Value& value, ElementType type, int bits) {
+      const bool is_turned = is_cuda && !own.operands.is_transposed && cover_.of(value).dims.size() == 2;
+      const Layout layout = is_turned ? Layout::transposed() : Layout();
+      kernel.inputs.push_back(value);
+      kernel.input_buffers.push_back(is_cuda ? weight_in(value, layout.in_chunks(bits), type)
+                                             : buffer_in(value, layout, type));
+      return static_cast<int>(kernel.inputs.size()) - 1;
+    };
+    const auto type_of = [&](const Value& value) { return cover_.of(value).element; };
+    read(own.numbers, type_of(own.numbers), own.operands.bits);
+    kernel.quantized->scale = read(own.scale, is_cuda ? own.scale_type : type_of(own.scale), 0);
+    if (own.zero) kernel.quantized->zero = read(own.zero, type_of(own.zero), 0);
   }
 
   // What it reads, as it lies, behind all else that the kernel reads.

@@ -1,6 +1,10 @@
 // Products of floats by weights of 8 bits or fewer under Dequantize, each scale of which is one of a part of a column:
-// what a kernel on the CPU multiplies by as they are (codegen/cpu/runtime/gopt_quantized.h).
+// what kernels multiply by as they are (codegen/cpu/runtime/gopt_quantized.h, codegen/cuda/runtime/
+// gopt_quantized_vectors.cuh).
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <span>
 
@@ -8,6 +12,7 @@
 #include "cover.h"
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
+#include "gopt/vector_product.h"
 
 namespace gopt::planner {
 namespace {
@@ -48,9 +53,34 @@ Range range_of(const Tensor& tensor) {
   return tensor.type() == ElementType::UInt8 ? range_of<uint8_t>(tensor.bytes()) : range_of<int8_t>(tensor.bytes());
 }
 
+// Whether floats are halves: none lacks a digit or is too small or too large.
+bool are_halves(const Tensor& tensor) {
+  constexpr uint32_t kSign = uint32_t{1} << 31, kDigitsBeyond = 0x1fff;
+  constexpr float kLeast = 6.103515625e-5F, kMost = 65504;
+  const uint32_t least = std::bit_cast<uint32_t>(kLeast), range = std::bit_cast<uint32_t>(kMost) - least;
+  uint32_t others = 0;
+  for (int64_t i = 0; i < tensor.count(); i++) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, tensor.bytes().data() + static_cast<size_t>(i) * sizeof bits, sizeof bits);
+    const uint32_t size = bits & ~kSign;
+    others |= (bits & kDigitsBeyond) | static_cast<uint32_t>(size != 0 && size - least > range);
+  }
+  return others == 0;
+}
+
+double largest_of(const Tensor& tensor) {
+  double largest = 0;
+  for (int64_t i = 0; i < tensor.count(); i++) {
+    const double size = std::abs(load_double(tensor.bytes().data(), tensor.type(), i));
+    if (!(size <= largest)) largest = size;
+  }
+  return largest;
+}
+
 class QuantizedOperand {
  public:
-  QuantizedOperand(const Cover& cover, const Node& product) : cover_(cover), weights_(product.inputs[1]) {
+  QuantizedOperand(const Cover& cover, const Node& product)
+      : cover_(cover), weights_(product.inputs[1]), is_for_cuda_(cover.options.target.kind == TargetKind::Cuda) {
     if (product.is(OpKind::Gemm)) is_transposed_ = int_or(product, "transB", 0) != 0;
   }
 
@@ -60,6 +90,8 @@ class QuantizedOperand {
       is_transposed_ = !is_transposed_;
       weights_ = weights_.node->inputs[0];
     }
+    const ElementType type = cover_.of(weights_).element;
+    if (is_for_cuda_ && weights_.node->is(OpKind::Cast)) weights_ = weights_.node->inputs[0];
     const Node& made = *weights_.node;
     if (!made.is(OpKind::Dequantize) || cover_.of(weights_).dims.size() != 2) return std::nullopt;
     const Tensor* numbers = constant_of(made.inputs[0]);
@@ -77,11 +109,31 @@ class QuantizedOperand {
     QuantizedOperands operands{has_four_bits(zeros, has_signs) && has_four_bits(range_of(*numbers), has_signs) ? 4 : 8,
                                block != 0 ? block : numbers->dims()[axis()], is_transposed_};
     if (is_one_zero) operands.zero_of_all = zeros.first;
-    return QuantizedCover{made.inputs[0], scale->values, is_one_zero ? Value{} : zero->values, operands};
+    QuantizedCover found{made.inputs[0], scale->values, is_one_zero ? Value{} : zero->values, operands};
+    if (is_for_cuda_ && !describe_words(type, found)) return std::nullopt;
+    return found;
   }
 
  private:
   size_t axis() const { return is_transposed_ ? 1 : 0; }
+
+  // On CUDA numbers are read by groups of words, of which a block has a power of two; what halves hold is halves.
+  bool describe_words(ElementType type, QuantizedCover& found) const {
+    constexpr int kGreatest = 255;
+    constexpr int64_t kGroups = 4;  // of a chunk, of which each has one scale
+    constexpr double kLargestHalf = 65504;
+    const Tensor& scales = *constant_of(found.scale);
+    const int64_t depth = constant_of(found.numbers)->dims()[axis()], chunk = quantized_chunk(found.operands.bits);
+    const int64_t block = found.operands.block, of_group = chunk / kGroups;
+    const bool has_blocks = block % of_group == 0 && std::has_single_bit(static_cast<uint64_t>(block / of_group));
+    if (depth % chunk != 0 || (block != depth && !has_blocks)) return false;
+    // Which a Cast makes infinite.
+    if (type == ElementType::Float16 && type != scales.type() && !(largest_of(scales) * kGreatest < kLargestHalf))
+      return false;
+    found.scale_type =
+        scales.type() == ElementType::Float32 && are_halves(scales) ? ElementType::Float16 : scales.type();
+    return true;
+  }
 
   std::optional<Blocks> blocks(const Value& value) const {
     const Node& node = *value.node;
@@ -109,15 +161,19 @@ class QuantizedOperand {
 
   const Cover& cover_;
   Value weights_;
+  bool is_for_cuda_;
   bool is_transposed_ = false;
 };
 
 // Of a few rows reading weights is what takes time. How many there are of more is known where a plan is for one size:
 // products of floats are faster there, or as fast. Columns are what threads share.
 bool is_for_integers(const Cover& cover, const Node& product) {
-  constexpr int64_t kColumnsOfThread = 64;
+  constexpr int64_t kColumnsOfThread = 64, kFewestOnCuda = int64_t{1} << 17;
   const ValueCover &x = cover.of(product.inputs[0]), &w = cover.of(product.inputs[1]);
   const Index rows = product_of(Shape(x.shape.begin(), x.shape.end() - 1));
+  // On CUDA few weights are read while the kernel before ends, as floats, too.
+  if (cover.options.target.kind == TargetKind::Cuda)
+    return rows.is_constant() && rows.constant() <= kMostQuantizedLines && w.count() >= kFewestOnCuda;
   const bool has_few = !rows.is_constant() || rows.constant() <= gopt_runtime::kMostRows;
   return has_few && w.count() / std::max<int64_t>(1, x.dims.back()) >= kColumnsOfThread * cover.options.target.threads;
 }
@@ -126,8 +182,8 @@ bool is_for_integers(const Cover& cover, const Node& product) {
 
 std::optional<QuantizedCover> quantized_weights(const Cover& cover, const Node& product) {
   const Target& target = cover.options.target;
-  if (target.kind != TargetKind::Cpu || target.without.contains(kQuantized) ||
-      cover.of(product.inputs[0]).element != ElementType::Float32)
+  if (target.kind == TargetKind::Onnx || target.without.contains(kQuantized)) return std::nullopt;
+  if (target.kind == TargetKind::Cpu && cover.of(product.inputs[0]).element != ElementType::Float32)
     return std::nullopt;
   if (product.is(OpKind::Gemm) && int_or(product, "transA", 0) != 0) return std::nullopt;
   return is_for_integers(cover, product) ? QuantizedOperand(cover, product).find() : std::nullopt;

@@ -168,7 +168,8 @@ LibraryTypes library_types(const Cover& cover, uint32_t id) {
   const bool is_cuda = cover.options.target.kind == TargetKind::Cuda;
   const ElementType bias = is_cuda ? result : ElementType::Float32;
   if ((own.role == Role::Convolution && is_cuda) || graph != ElementType::Float32) return {result, result, bias};
-  const bool is_kept = own.quantized || cover.of(node.inputs[0]).is_kept || cover.of(node.inputs[1]).is_kept;
+  const bool is_kept =
+      (own.quantized && !is_cuda) || cover.of(node.inputs[0]).is_kept || cover.of(node.inputs[1]).is_kept;
   return {is_kept ? ElementType::Float32 : storage_of(cover.options.target.precision), result, bias};
 }
 

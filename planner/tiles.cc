@@ -60,7 +60,8 @@ bool is_launched_ahead(const Kernel& kernel) {
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return true;
   return kernel.implementation == kGenerated || parse_tile(kernel.implementation) ||
          parse_warpgroup_tile(kernel.implementation) || parse_patch_tile(kernel.implementation) ||
-         parse_vector_product(kernel.implementation) || is_by_channels(kernel);
+         parse_vector_product(kernel.implementation) || parse_quantized_product(kernel.implementation) ||
+         is_by_channels(kernel);
 }
 
 }  // namespace gopt
@@ -276,7 +277,7 @@ bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel) {
   constexpr size_t kMostAxes = 5;
   constexpr int64_t kMostBatches = 65535;
   const std::vector<int64_t>& y = plan.buffer(kernel.output_buffers[0]).dims;
-  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) &&
+  return !is_transposed && !kernel.quantized && y.size() <= kMostAxes && is_narrow(plan, kernel) &&
          element_count(std::span(y).first(y.size() - 2)) <= kMostBatches;
 }
 

@@ -13,7 +13,7 @@
 namespace gopt {
 
 namespace {
-constexpr std::string_view kFamily = "gemv";
+constexpr std::string_view kFamily = "gemv", kQuantizedFamily = "quantized";
 }
 
 std::string vector_product_name(int warps) { return std::string(kFamily) + ":" + std::to_string(warps); }
@@ -21,6 +21,13 @@ std::string vector_product_name(int warps) { return std::string(kFamily) + ":" +
 std::optional<int> parse_vector_product(std::string_view implementation) {
   int warps = 0;
   return planner::read_numbers(implementation, kFamily, {{':', &warps}}) ? std::optional(warps) : std::nullopt;
+}
+
+std::string quantized_product_name(int warps) { return std::string(kQuantizedFamily) + ":" + std::to_string(warps); }
+
+std::optional<int> parse_quantized_product(std::string_view implementation) {
+  int warps = 0;
+  return planner::read_numbers(implementation, kQuantizedFamily, {{':', &warps}}) ? std::optional(warps) : std::nullopt;
 }
 
 int64_t lines_of_product(const Plan& plan, const Kernel& kernel) {
@@ -62,17 +69,36 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
          is_one(shape.dst) && is_one(shape.weights);
 }
 
-// The weights come from memory, most of them while the kernel before ends where they are few.
-template <int kWarps>
-double efficiency(const Plan& plan, const Kernel& kernel) {
+// The weights come from memory, most of them while the kernel before ends where they are few. `warps`: that a column
+// has.
+double efficiency_of(const Plan& plan, const Kernel& kernel, double bytes, double warps) {
   constexpr double kBytesPerUs = 2.4e6, kBytesAhead = 4e6, kFewWarps = 132 * 8, kSlower = 1.5;
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);
-  const auto depth = static_cast<double>(depth_of(plan, kernel)), results = static_cast<double>(element_count(y.dims)),
-             lines = static_cast<double>(lines_of_product(plan, kernel)),
-             bytes = results / lines * depth * static_cast<double>(size_bytes(x.element)),
-             warps = results / lines * kWarps;
-  const double us = (0.5 + std::max(0.0, bytes - kBytesAhead) / kBytesPerUs) * (warps < kFewWarps ? kSlower : 1);
-  return share_of_peak(2 * results * depth, us, is_half(x.element) ? 6 : 1);
+  const auto results = static_cast<double>(element_count(y.dims)),
+             columns = results / static_cast<double>(lines_of_product(plan, kernel));
+  const double us =
+      (0.5 + std::max(0.0, bytes - kBytesAhead) / kBytesPerUs) * (columns * warps < kFewWarps ? kSlower : 1);
+  return share_of_peak(2 * results * static_cast<double>(depth_of(plan, kernel)), us, is_half(x.element) ? 6 : 1);
+}
+
+template <int kWarps>
+double efficiency(const Plan& plan, const Kernel& kernel) {
+  const Buffer& x = plan.buffer(kernel.input_buffers[0]);
+  const int64_t weights = depth_of(plan, kernel) * element_count(plan.buffer(kernel.output_buffers[0]).dims) /
+                          lines_of_product(plan, kernel);
+  return efficiency_of(plan, kernel, static_cast<double>(weights) * static_cast<double>(size_bytes(x.element)), kWarps);
+}
+
+// Weights of 4 or 8 bits as they are (codegen/cuda/runtime/gopt_quantized_vectors.cuh).
+bool is_quantized(const Plan&, const Kernel& kernel) { return kernel.quantized.has_value(); }
+
+template <int kWarps>
+double quantized_efficiency(const Plan& plan, const Kernel& kernel) {
+  constexpr double kColumnsOfTile = 16;
+  double bytes = 0;
+  for (size_t k = 1; k < kernel.input_buffers.size(); k++)
+    bytes += static_cast<double>(plan.buffer(kernel.input_buffers[k]).size_bytes);
+  return efficiency_of(plan, kernel, bytes, static_cast<double>(kWarps) / kColumnsOfTile);
 }
 
 template <int kWarps>
@@ -82,12 +108,23 @@ void add_rows(std::vector<Implementation>& rows) {
                 multiplies);
 }
 
+template <int kWarps>
+Implementation quantized_row() {
+  static const std::string name = quantized_product_name(kWarps);
+  return {.name = name,
+          .kind = KernelKind::MatrixProduct,
+          .target = TargetKind::Cuda,
+          .accepts = is_quantized,
+          .efficiency = quantized_efficiency<kWarps>};
+}
+
 }  // namespace
 
 std::vector<Implementation> vector_implementations() {
   std::vector<Implementation> rows;
   add_rows<1>(rows);
   add_rows<4>(rows);
+  for (const Implementation& row : {quantized_row<4>(), quantized_row<8>()}) rows.push_back(row);
   return rows;
 }
 

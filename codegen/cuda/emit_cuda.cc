@@ -68,27 +68,42 @@ class CudaEmitter {
     code.plans = {plan_};
     for (const char* file : {"model.h", "gopt_running.h", "gopt_memory.h", "example.cc"})
       code.files.push_back({file, std::string(runtime_text(file))});
-    std::vector<const char*> runtime{"gopt_device.h",       "gopt_device.cc",
-                                     "gopt_library.h",      "gopt_library.cc",
-                                     "gopt_primitive.h",    "gopt_convolution.cc",
-                                     "gopt_product.cc",     "gopt_kernels.cu",
-                                     "gopt_math.cuh",       "gopt_half.cuh",
-                                     "gopt_tiles.h",        "gopt_tiles.cc",
-                                     "gopt_warpgroups.h",   "gopt_warpgroups.cc",
-                                     "gopt_channels.h",     "gopt_channels.cc",
-                                     "gopt_patches.h",      "gopt_patches.cc",
-                                     "gopt_launch.h",       "gopt_activation.cuh",
-                                     "gopt_epilogue.cuh",   "gopt_attention.h",
-                                     "gopt_attention.cc",   "gopt_element.h",
-                                     "gopt_tile_problem.h", "gopt_warpgroup_problem.h",
+    std::vector<const char*> runtime{"gopt_device.h",
+                                     "gopt_device.cc",
+                                     "gopt_library.h",
+                                     "gopt_library.cc",
+                                     "gopt_primitive.h",
+                                     "gopt_convolution.cc",
+                                     "gopt_product.cc",
+                                     "gopt_kernels.cu",
+                                     "gopt_math.cuh",
+                                     "gopt_half.cuh",
+                                     "gopt_tiles.h",
+                                     "gopt_tiles.cc",
+                                     "gopt_warpgroups.h",
+                                     "gopt_warpgroups.cc",
+                                     "gopt_channels.h",
+                                     "gopt_channels.cc",
+                                     "gopt_patches.h",
+                                     "gopt_patches.cc",
+                                     "gopt_launch.h",
+                                     "gopt_activation.cuh",
+                                     "gopt_epilogue.cuh",
+                                     "gopt_attention.h",
+                                     "gopt_attention.cc",
+                                     "gopt_element.h",
+                                     "gopt_tile_problem.h",
+                                     "gopt_warpgroup_problem.h",
+                                     "gopt_quantized_problem.h",
+                                     "gopt_quantized.cc",
                                      "CMakeLists.txt"};
     const std::vector<EmittedFile> tiles = tiles_.files();
     if (!tiles.empty())
       runtime.insert(runtime.end(),
                      {"gopt_tiles.cuh", "gopt_tile_result.cuh", "gopt_register_result.cuh", "gopt_hopper.cuh",
                       "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
-                      "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
-                      "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
+                      "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_quantized_vectors.cuh", "gopt_attention.cuh",
+                      "gopt_fragments.cuh", "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
     if (!tiles.empty() || has_clusters_ || has_meetings_ || !sequences_.empty() || recurrences_.count > 0 ||
         row_functions_.count > 0)
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});

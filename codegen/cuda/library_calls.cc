@@ -1,6 +1,7 @@
 #include "library_calls.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 
@@ -160,7 +161,7 @@ std::string product_text(const Plan& plan, const Kernel& kernel) {
         &right = plan.buffer(kernel.input_buffers[1]).dims, &out = plan.buffer(kernel.output_buffers[0]).dims;
   std::string text = "  MatrixProduct d;\n" + extents_text(e);
   if (e.left_transposed) text += "  d.left_transposed = true;\n";
-  if (is_by_columns(plan, kernel)) text += "  d.right_transposed = true;\n";
+  if (kernel.quantized || is_by_columns(plan, kernel)) text += "  d.right_transposed = true;\n";
   text += scale_text(e);
   if (e.is_flat) return text;
   std::string axes;
@@ -317,6 +318,41 @@ std::string vector_tiling_text(const Plan& plan, const Kernel& kernel, int warps
          "}";
 }
 
+// Steps from one scale or zero point to the next; of a column they lie one after another.
+std::string of_blocks_text(const Plan& plan, const Kernel& kernel, int input) {
+  if (input < 0) return "{}";
+  std::vector<int64_t> dims = plan.buffer(kernel.input_buffers[static_cast<size_t>(input)]).dims;
+  dims.insert(dims.begin(), 2 - std::min<size_t>(2, dims.size()), 1);
+  if (kernel.quantized->is_transposed) std::swap(dims[0], dims[1]);
+  const int64_t blocks = dims[0], columns = dims[1];
+  return "{" + std::to_string(columns > 1 ? blocks : 0) + ", " + std::to_string(blocks > 1 ? 1 : 0) + "}";
+}
+
+// ", QuantizedTiling{...}" likewise.
+std::string quantized_tiling_text(const Plan& plan, const Kernel& kernel, int warps, TileFunctions& tiles) {
+  constexpr int kWordBits = 32, kOfAll = 31, kLinesOfTile = 8, kPartsOfFloat = 3;
+  const QuantizedOperands& q = *kernel.quantized;
+  const auto element_of = [&](int input) {
+    return plan.buffer(kernel.input_buffers[static_cast<size_t>(input)]).element;
+  };
+  const auto stored = [&](int input) {
+    const ElementType type = element_of(input);
+    return type == ElementType::Float16 ? "gopt_half" : type == ElementType::BFloat16 ? "gopt_bfloat16" : "float";
+  };
+  const bool is_signed = element_of(1) == ElementType::Int8,
+             is_one_block = q.block == product_extents(plan, kernel).depth;
+  const int words = is_one_block ? kOfAll : std::countr_zero(static_cast<uint64_t>(q.block * q.bits / kWordBits));
+  const int64_t lines = lines_of_product(plan, kernel) * (is_half(element_of(0)) ? 1 : kPartsOfFloat);
+  const std::string maker =
+      "make_quantized<" + std::string(stored(0)) + ", " + stored(q.scale) + ", " + std::to_string(q.bits) + ", " +
+      (q.zero >= 0 ? "true" : "false") + ", " + (has_chunks(plan, kernel.input_buffers[0], {}) ? "true" : "false") +
+      ", " + std::to_string((lines + kLinesOfTile - 1) / kLinesOfTile) + ", " + std::to_string(warps) + ">";
+  const int64_t sign = is_signed ? int64_t{1} << (q.bits - 1) : 0;
+  return ", QuantizedTiling{&" + tiles.name_for(maker) + "(), {" + std::to_string(words) + ", " +
+         of_blocks_text(plan, kernel, q.scale) + ", " + of_blocks_text(plan, kernel, q.zero) + ", " +
+         std::to_string(q.zero_of_all + sign) + ", " + std::to_string(sign) + "}}";
+}
+
 // A description of what is computed, given to `add`.
 std::string create_text(const Plan& plan, const Kernel& kernel, const std::string& add) {
   const bool is_product = kernel.kind == KernelKind::MatrixProduct;
@@ -335,6 +371,15 @@ std::string prologue_operands_text(const Plan& plan, const Kernel& kernel) {
   return ", nullptr, {" + text + "}";
 }
 
+// Behind those of products, which have no prologue.
+std::string quantized_operands_text(const Plan& plan, const Kernel& kernel) {
+  if (!kernel.quantized) return "";
+  const auto at = [&](int input) {
+    return input < 0 ? "nullptr" : pointer(plan, kernel.input_buffers[static_cast<size_t>(input)]);
+  };
+  return ", nullptr, {}, nullptr, " + at(kernel.quantized->scale) + ", " + at(kernel.quantized->zero);
+}
+
 // Source, weights, bias, addend and result.
 std::string operands_text(const Plan& plan, const Kernel& kernel) {
   std::string bias = "nullptr", addend = "nullptr";
@@ -345,7 +390,8 @@ std::string operands_text(const Plan& plan, const Kernel& kernel) {
   const bool has_weights = kernel.kind != KernelKind::Generated;
   return "{" + pointer(plan, kernel.input_buffers[0]) + ", " +
          (has_weights ? pointer(plan, kernel.input_buffers[1]) : "nullptr") + ", " + bias + ", " + addend + ", " +
-         pointer(plan, kernel.output_buffers[0]) + prologue_operands_text(plan, kernel) + "}";
+         pointer(plan, kernel.output_buffers[0]) + prologue_operands_text(plan, kernel) +
+         quantized_operands_text(plan, kernel) + "}";
 }
 
 std::string window_of(const Kernel& kernel) {
@@ -432,6 +478,8 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   if (const auto tile = parse_patch_tile(kernel.implementation)) tiling = patch_tiling_text(plan, kernel, *tile, tiles);
   if (const auto warps = parse_vector_product(kernel.implementation))
     tiling = vector_tiling_text(plan, kernel, *warps, tiles);
+  if (const auto warps = parse_quantized_product(kernel.implementation))
+    tiling = quantized_tiling_text(plan, kernel, *warps, tiles);
   if (kernel.prologue && tiling.empty()) throw InternalError("no code for the prologue of " + kernel.name);
   return {create_text(plan, kernel, "library.add(d" + tiling + ")"),
           "library.run(" + std::to_string(primitive) + ", " + operands_text(plan, kernel) + ", stream);"};

@@ -35,13 +35,11 @@ std::string_view header_of(const std::string& maker) {
   struct Of {
     std::string_view maker, header;
   };
-  constexpr std::array kHeaders{Of{"make_attention<", "gopt_attention.cuh"},
-                                Of{"make_channels<", "gopt_channels.cuh"},
-                                Of{"make_patches<", "gopt_patches.cuh"},
-                                Of{"make_vectors<", "gopt_vectors.cuh"},
-                                Of{"make_warpgroups<", "gopt_warpgroups.cuh"},
-                                Of{"make_whole_means<", "gopt_channels.cuh"},
-                                Of{"make_channel_tiles<", "gopt_channel_tiles.cuh"}};
+  constexpr std::array kHeaders{
+      Of{"make_attention<", "gopt_attention.cuh"},  Of{"make_channels<", "gopt_channels.cuh"},
+      Of{"make_patches<", "gopt_patches.cuh"},      Of{"make_quantized<", "gopt_quantized_vectors.cuh"},
+      Of{"make_vectors<", "gopt_vectors.cuh"},      Of{"make_warpgroups<", "gopt_warpgroups.cuh"},
+      Of{"make_whole_means<", "gopt_channels.cuh"}, Of{"make_channel_tiles<", "gopt_channel_tiles.cuh"}};
   for (const Of& of : kHeaders)
     if (maker.starts_with(of.maker)) return of.header;
   return "gopt_tiles.cuh";

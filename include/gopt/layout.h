@@ -24,13 +24,18 @@ class Layout {
   // joined along them lies in the lines of the whole.
   static Layout channels_last_in_parts();
   static Layout transposed();  // the last two axes exchanged (weights only)
+  // As this one, but numbers of 4 or 8 bits in chunks of sixteen words of 32 bits, in the order in which kernels for
+  // CUDA read them (codegen/cuda/runtime/gopt_quantized_vectors.cuh). Weights of bytes only, whose last axis in memory
+  // has whole chunks.
+  Layout in_chunks(int bits) const;
 
   bool is_plain() const { return order_ == Order::Plain; }
   bool is_transposed() const { return order_ == Order::Transposed; }
   bool is_channels_last() const { return order_ == Order::ChannelsLast; }
   bool is_blocked() const { return order_ == Order::Blocked; }
   bool is_in_parts() const { return is_in_parts_; }
-  int64_t line() const { return line_; }  // as channels_last has it
+  int chunk_bits() const { return chunk_bits_; }  // 0: elements are as they are
+  int64_t line() const { return line_; }          // as channels_last has it
   // Channels last or not, with the line in place of what was said of parts.
   Layout with_line(int64_t line) const;
   int lanes() const { return lanes_; }  // of a block; 1 where there are none
@@ -55,8 +60,9 @@ class Layout {
   int lanes_ = 1;
   int64_t line_ = 0;
   bool is_in_parts_ = false;
+  int chunk_bits_ = 0;
 };
-std::string to_string(
-    const Layout& layout);  // "plain", "blocked16", "channels-last", "channels-last/512", "transposed"
+std::string to_string(const Layout& layout);  // "plain", "blocked16", "channels-last", "channels-last/512", "transposed
+                                              // in chunks of 4 bits"
 
 }  // namespace gopt

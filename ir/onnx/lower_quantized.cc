@@ -156,13 +156,21 @@ Values lower_quantize(Lowering& l) {
   return {quantize(l, x, l.cast(along(scale), ElementType::Float32), l.has(2) ? along(l.input(2)) : l.scalar(type, 0))};
 }
 
+// Constant scales stay constants.
+Value in_floats(Lowering& l, const Value& scale) {
+  if (type_of(scale) == ElementType::Float32 || !scale.node->is(OpKind::Constant))
+    return l.cast(scale, ElementType::Float32);
+  const Tensor& tensor = scale.node->tensor;
+  return l.constant(Tensor::from_values(ElementType::Float32, tensor.dims(), tensor.to_doubles()));
+}
+
 Values lower_dequantize(Lowering& l) {
   const Value x = input_of_bits(l, 0), scale = l.input(1), zero = l.has(2) ? input_of_bits(l, 2) : Value{};
   const ElementType type = type_of(scale);
   Lowering::require(is_of_scales(type) && is_or_unsaid(l, "output_dtype", type));
   const int64_t axis = quantized_axis(l, rank_of(x), scale);
   const auto along = [&](const Value& v) { return along_blocks(l, v, x, axis); };
-  const Value numbers = dequantize(l, x, l.cast(along(scale), ElementType::Float32), zero ? along(zero) : Value{});
+  const Value numbers = dequantize(l, x, along(in_floats(l, scale)), zero ? along(zero) : Value{});
   return {l.cast(numbers, type)};
 }
 

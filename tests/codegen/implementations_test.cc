@@ -58,15 +58,17 @@ BatchCase integers_case(KernelKind kind) {
   return make_case("integers", scales + text, 3, 256);
 }
 
-BatchCase quantized_case() {
+BatchCase quantized_case(const std::string& operands) {
   return make_case("quantized",
-                   "input x : f32[13,64]\ninput w1 : i8[64,140]\nconstant s = f32[] {0.03}\nconstant z = i8[] {4}\n"
-                   "d = Dequantize(w1, s, z)\nc = MatMul(x, d)\noutput y = c",
+                   operands +
+                       "constant s = f32[] {0.03}\nconstant z = i8[] {4}\nd = Dequantize(w1, s, z)\n"
+                       "c = MatMul(x, d)\noutput y = c",
                    3, 256);
 }
 
 BatchCase case_for(const Implementation& row) {
-  if (row.name == "quantized") return quantized_case();
+  if (row.name == "quantized") return quantized_case("input x : f32[13,64]\ninput w1 : i8[64,140]\n");
+  if (parse_quantized_product(row.name)) return quantized_case("input x : f32[7,512]\ninput w1 : i8[512,260]\n");
   if (row.name == "integers") return integers_case(row.kind);
   if (parse_tile(row.name) || parse_warpgroup_tile(row.name)) return tiles_case(row.kind);
   if (parse_vector_product(row.name))

@@ -48,6 +48,13 @@ __device__ __forceinline__ unsigned bits_of(Pair pair) {
   return bits;
 }
 
+template <class Pair>
+__device__ __forceinline__ Pair pair_of(unsigned bits) {
+  Pair pair;
+  memcpy(&pair, &bits, sizeof pair);
+  return pair;
+}
+
 struct Half {
   using Stored = gopt_half;
   static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
@@ -57,6 +64,13 @@ struct Half {
   }
   static __device__ __forceinline__ unsigned pair(float low, float high) {
     return bits_of(__floats2half2_rn(low, high));
+  }
+  // a - b and a b + c of pairs.
+  static __device__ __forceinline__ unsigned difference(unsigned a, unsigned b) {
+    return bits_of(__hsub2(pair_of<__half2>(a), pair_of<__half2>(b)));
+  }
+  static __device__ __forceinline__ unsigned product_and_sum(unsigned a, unsigned b, unsigned c) {
+    return bits_of(__hfma2(pair_of<__half2>(a), pair_of<__half2>(b), pair_of<__half2>(c)));
   }
 };
 
@@ -70,6 +84,9 @@ struct Bfloat16 {
   }
   static __device__ __forceinline__ unsigned pair(float low, float high) {
     return bits_of(__floats2bfloat162_rn(low, high));
+  }
+  static __device__ __forceinline__ unsigned difference(unsigned a, unsigned b) {
+    return bits_of(__hsub2(pair_of<__nv_bfloat162>(a), pair_of<__nv_bfloat162>(b)));
   }
 };
 

@@ -114,6 +114,9 @@ void Library::add(const Convolution& convolution, const ChannelTiling& tiling) {
 void Library::add(const Convolution& convolution, const PatchTiling& tiling) {
   state_->entries.push_back({make_by_patches(convolution, tiling), "a convolution"});
 }
+void Library::add(const MatrixProduct& product, const QuantizedTiling& tiling) {
+  state_->entries.push_back({make_quantized(product, tiling), "a product by quantized weights"});
+}
 void Library::add(const TileGroup& group) {
   state_->entries.push_back({nullptr, "a group", true, std::make_unique<TileGroup>(group)});
 }

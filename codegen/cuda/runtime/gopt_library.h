@@ -81,7 +81,8 @@ struct Operands {
   void* dst = nullptr;
   const void* value = nullptr;  // attention, of which src is the query, weights are the key and addend is the mask
   PrologueOperands prologue = {};
-  const void* choice = nullptr;  // attention: truth values of a byte
+  const void* choice = nullptr;                    // attention: truth values of a byte
+  const void *scales = nullptr, *zeros = nullptr;  // of quantized weights
 };
 
 // A kernel of ours in place of the libraries' (gopt_tiles.h).
@@ -110,6 +111,12 @@ struct ChannelTiling {
   bool counts_outside = false;        // a mean divides by all of the window
 };
 
+// A product by quantized weights (gopt_quantized.h), whose bits lie by columns.
+struct QuantizedTiling {
+  const TileKernel* kernel = nullptr;
+  QuantizedNumbers numbers;
+};
+
 // An image of few channels by patches (gopt_patches.h).
 struct PatchTiling {
   const TileKernel* kernel = nullptr;
@@ -130,6 +137,7 @@ class Library {
   void add(const TileGroup& group);
   void add(const Convolution& convolution, const ChannelTiling& tiling);
   void add(const Convolution& convolution, const PatchTiling& tiling);
+  void add(const MatrixProduct& product, const QuantizedTiling& tiling);
   // Stands for one that could not be added: to run it is an error.
   void add_nothing();
   // Takes the memory that any may ask for, so that it stays where it is.

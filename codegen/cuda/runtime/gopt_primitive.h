@@ -87,6 +87,7 @@ std::unique_ptr<Primitive> make_by_warpgroups(const Convolution& convolution, co
 std::unique_ptr<Primitive> make_by_warpgroups(const MatrixProduct& product, const WarpgroupTiling& tiling);
 std::unique_ptr<Primitive> make_channels(const Convolution& convolution, const ChannelTiling& tiling);
 std::unique_ptr<Primitive> make_by_patches(const Convolution& convolution, const PatchTiling& tiling);
+std::unique_ptr<Primitive> make_quantized(const MatrixProduct& product, const QuantizedTiling& tiling);
 std::unique_ptr<Primitive> make_attention(const AttentionProblem& problem, const TileKernel& kernel);
 
 // dst = activation(dst + bias + addend); the bias's element of position i is i / inner mod channels.

@@ -14,6 +14,23 @@ namespace tiles {
 
 constexpr int kVectorThreads = 128;
 
+// What follows a sum, before it is stored.
+template <class Out>
+__device__ __forceinline__ void finish_sum_as(const TileProblem& p, float value, int line, int column) {
+  float four[4] = {value, 0.0f, 0.0f, 0.0f};  // which activations take
+  if (p.bias) four[0] += (float)static_cast<const Out*>(p.bias)[column];
+  if (p.addend) four[0] += (float)static_cast<const Out*>(p.addend)[line * p.addend_line + column];
+  apply_activation<Out>(four, p.activation);
+  static_cast<Out*>(p.dst)[line * p.dst_line + column] = Out(four[0]);
+}
+__device__ __forceinline__ void finish_sum(const TileProblem& p, float value, int line, int column) {
+  switch (p.result) {
+    case Element::Float32: return finish_sum_as<float>(p, value, line, column);
+    case Element::Float16: return finish_sum_as<gopt_half>(p, value, line, column);
+    case Element::BFloat16: return finish_sum_as<gopt_bfloat16>(p, value, line, column);
+  }
+}
+
 template <class Operand, int kLines, int kWarpsOfColumn>
 class VectorProduct {
  public:
@@ -89,23 +106,7 @@ class VectorProduct {
 #pragma unroll
       for (int w = 0; w < kWarpsOfColumn; w++) sum += parts[w * kLines + lane()];
     }
-    if (lane() < p_.rows && lane() < kLines && column_ < p_.columns) finish(sum * p_.scale, lane());
-  }
-
-  __device__ __forceinline__ void finish(float value, int line) const {
-    switch (p_.result) {
-      case Element::Float32: return store<float>(value, line);
-      case Element::Float16: return store<gopt_half>(value, line);
-      case Element::BFloat16: return store<gopt_bfloat16>(value, line);
-    }
-  }
-  template <class Out>
-  __device__ __forceinline__ void store(float value, int line) const {
-    float four[4] = {value, 0.0f, 0.0f, 0.0f};  // which activations take
-    if (p_.bias) four[0] += (float)static_cast<const Out*>(p_.bias)[column_];
-    if (p_.addend) four[0] += (float)static_cast<const Out*>(p_.addend)[line * p_.addend_line + column_];
-    apply_activation<Out>(four, p_.activation);
-    static_cast<Out*>(p_.dst)[line * p_.dst_line + column_] = Out(four[0]);
+    if (lane() < p_.rows && lane() < kLines && column_ < p_.columns) finish_sum(p_, sum * p_.scale, lane(), column_);
   }
 
   const TileProblem& p_;

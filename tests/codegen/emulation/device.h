@@ -253,6 +253,14 @@ T __shfl_sync(unsigned, T value, int source) {
   emulation::wait_for_warp();
   return found;
 }
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+  const uint64_t bytes = a | static_cast<uint64_t>(b) << 32;
+  unsigned word = 0;
+  for (unsigned k = 0; k < 4; k++)
+    word |= static_cast<unsigned>(bytes >> (8 * (selector >> (4 * k) & 7)) & 0xff) << (8 * k);
+  return word;
+}
+
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int step) {
   return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % emulation::kWarp) ^ step);

@@ -42,7 +42,7 @@ def main():
         for header in [*(runtime.parents[2] / "include/gopt/runtime").glob("*.h"), *runtime.glob("*.h"), *runtime.glob("*.cuh"), *OWN.glob("*.h"), *OWN.glob("*.cuh"), OWN / "tiles_emulation.cc"]:
             shutil.copy(header, folder)
         pieces = folder / "gopt_fragments.cuh"
-        for tiles in (folder / "gopt_tiles.cuh", folder / "gopt_patches.cuh", folder / "gopt_channels.cuh", folder / "gopt_channel_tiles.cuh", folder / "gopt_vectors.cuh"):
+        for tiles in (folder / "gopt_tiles.cuh", folder / "gopt_patches.cuh", folder / "gopt_channels.cuh", folder / "gopt_channel_tiles.cuh", folder / "gopt_vectors.cuh", folder / "gopt_quantized_vectors.cuh"):
             tiles.write_text(with_memory(tiles.read_text()))
         pieces.write_text(fragments(pieces.read_text()))
         # What the launches on the host need of CUDA is not there.

@@ -14,7 +14,30 @@ inline float half_of(unsigned word, int number) {
   return __half2float(__half(raw));
 }
 
+inline float bfloat_of(unsigned word, int number) { return std::bit_cast<float>(word >> (16 * number) << 16); }
+
 struct Fp32;  // of which nothing runs here
+
+// m16n8k16: of a lane, rows lane / 4 and eight further, columns and depths lane % 4 * 2 and the next.
+template <float (*number_of)(unsigned, int)>
+void multiply_fragments(float* c, const unsigned* a, const unsigned* b) {
+  WarpRegisters& warp = own_registers();
+  const int lane = static_cast<int>(threadIdx.x % emulation::kWarp);
+  for (int i = 0; i < 8; i++) warp.a[lane][i] = number_of(a[i / 2], i % 2);
+  for (int i = 0; i < 4; i++) warp.b[lane][i] = number_of(b[i / 2], i % 2);
+  emulation::wait_for_warp();
+  for (int i = 0; i < 4; i++) {
+    const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    double sum = 0;
+    for (int k = 0; k < 16; k++) {
+      const int among = k % 8 / 2;
+      sum += static_cast<double>(warp.a[row % 8 * 4 + among][row / 8 * 2 + k / 8 * 4 + k % 2]) *
+             warp.b[column * 4 + among][k / 8 * 2 + k % 2];
+    }
+    c[i] += static_cast<float>(sum);
+  }
+  emulation::wait_for_warp();
+}
 
 struct Half {
   using Stored = gopt_half;
@@ -22,25 +45,24 @@ struct Half {
     const __half_raw first(__float2half_rn(low)), second(__float2half_rn(high));
     return first.x | static_cast<unsigned>(second.x) << 16;
   }
-  // m16n8k16: of a lane, rows lane / 4 and eight further, columns and depths lane % 4 * 2 and the next.
-  static void mma(float* c, const unsigned* a, const unsigned* b) {
-    WarpRegisters& warp = own_registers();
-    const int lane = static_cast<int>(threadIdx.x % emulation::kWarp);
-    for (int i = 0; i < 8; i++) warp.a[lane][i] = half_of(a[i / 2], i % 2);
-    for (int i = 0; i < 4; i++) warp.b[lane][i] = half_of(b[i / 2], i % 2);
-    emulation::wait_for_warp();
-    for (int i = 0; i < 4; i++) {
-      const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-      double sum = 0;
-      for (int k = 0; k < 16; k++) {
-        const int among = k % 8 / 2;
-        sum += static_cast<double>(warp.a[row % 8 * 4 + among][row / 8 * 2 + k / 8 * 4 + k % 2]) *
-               warp.b[column * 4 + among][k / 8 * 2 + k % 2];
-      }
-      c[i] += static_cast<float>(sum);
-    }
-    emulation::wait_for_warp();
+  static unsigned difference(unsigned a, unsigned b) {
+    return pair(half_of(a, 0) - half_of(b, 0), half_of(a, 1) - half_of(b, 1));
   }
+  static unsigned product_and_sum(unsigned a, unsigned b, unsigned c) {
+    return pair(half_of(a, 0) * half_of(b, 0) + half_of(c, 0), half_of(a, 1) * half_of(b, 1) + half_of(c, 1));
+  }
+  static void mma(float* c, const unsigned* a, const unsigned* b) { multiply_fragments<half_of>(c, a, b); }
+};
+
+struct Bfloat16 {
+  using Stored = gopt_bfloat16;
+  static unsigned difference(unsigned a, unsigned b) {
+    const auto rounded = [&](int i) {
+      return std::bit_cast<unsigned short>(gopt_bfloat16(bfloat_of(a, i) - bfloat_of(b, i)));
+    };
+    return rounded(0) | static_cast<unsigned>(rounded(1)) << 16;
+  }
+  static void mma(float* c, const unsigned* a, const unsigned* b) { multiply_fragments<bfloat_of>(c, a, b); }
 };
 
 // Four matrices of eight rows, whose places lanes 0 to 7, 8 to 15 and so on give.

@@ -12,6 +12,7 @@
 #include "gopt_channel_tiles.cuh"
 #include "gopt_epilogue.cuh"
 #include "gopt_patches.cuh"
+#include "gopt_quantized_vectors.cuh"
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
 #include "gopt_vectors.cuh"
@@ -651,6 +652,58 @@ void run_vectors(const std::string& name) {
   }
 }
 
+// Likewise by numbers of few bits, in the order that the kernel says: blocks of a quarter of a chunk and of more, one
+// for all of a column, numbers with signs, and lines that begin anywhere. Scales are powers of two: the weights are
+// halves.
+template <class T, class Scale, int kBits, bool kHasZeros, bool kIsAligned, int kTiles, int kWarps>
+void run_quantized(const std::string& name) {
+  using Product = QuantizedProduct<T, Scale, kBits, kHasZeros, kIsAligned, kTiles, kWarps>;
+  constexpr int kOfWord = Product::kOfWord, kNumbers = 1 << kBits, kOneBlock = 31;
+  std::mt19937 random(17);
+  const auto below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
+  for (const Case& c : {Case{1, 1, 3, 1152, 9, {1, 1, 1, 0, 0}, true, true, A::GeluErf, 3},
+                        Case{1, 1, 8, 128, 50, {1, 1, 1, 0, 0}, true, false, A::Relu, 0},
+                        Case{1, 1, 1, 4096, 16, {1, 1, 1, 0, 0}, false, false, A::None, 0}})
+    for (const int words_of_block : {2, 3, 4, 5, kOneBlock})
+      for (const bool is_signed : {false, true}) {
+        Drawn drawn(c);
+        const int words = c.channels / kOfWord, blocks = ((words - 1) >> words_of_block) + 1;
+        const int least = is_signed ? -kNumbers / 2 : 0;
+        QuantizedProblem problem{drawn.p};
+        problem.numbers.words_of_block = words_of_block;
+        problem.numbers.scale = problem.numbers.zero = {blocks, blocks > 1 ? 1 : 0};
+        problem.numbers.zero_of_all = 3;
+        problem.numbers.signs = is_signed ? kNumbers / 2 : 0;
+        std::vector<unsigned> numbers(static_cast<size_t>(c.columns) * words);
+        std::vector<Scale> scales(static_cast<size_t>(c.columns) * blocks);
+        std::vector<unsigned char> zeros(scales.size());
+        for (size_t i = 0; i < scales.size(); i++) {
+          scales[i] = Scale(0.5F / static_cast<float>(kNumbers << below(3)));
+          zeros[i] = static_cast<unsigned char>(least + below(kNumbers));
+        }
+        for (size_t i = 0; i < drawn.weights.size(); i++) {
+          const size_t column = i / c.channels, k = i % c.channels, word = k / kOfWord, n = k % kOfWord,
+                       of = column * blocks + (word >> words_of_block), place = word % 4 * 4 + word % 16 / 4;
+          const int number = least + below(kNumbers), zero = !kHasZeros  ? least + 3
+                                                             : is_signed ? static_cast<signed char>(zeros[of])
+                                                                         : static_cast<int>(zeros[of]);
+          const size_t bit = kBits == 8 ? 8 * n : n % 2 * 16 + n / 2 * 4;
+          numbers[column * words + word / 16 * 16 + place] |= static_cast<unsigned>(number - least) << bit;
+          drawn.weights[i] = gopt_half(static_cast<float>(number - zero) * static_cast<float>(scales[of]));
+        }
+        std::vector<T> lines(drawn.src.size() + 1);
+        const size_t first = kIsAligned ? 0 : 1;
+        for (size_t i = 0; i < drawn.src.size(); i++) lines[first + i] = T(static_cast<float>(drawn.src[i]));
+        problem.tile.src = lines.data() + first, problem.tile.weights = numbers.data();
+        problem.scales = scales.data(), problem.zeros = zeros.data();
+        std::ranges::fill(drawn.dst, gopt_half(kUnwritten));
+        const int tiles = (c.columns + Product::kColumns - 1) / Product::kColumns;
+        emulation::launch(dim3(static_cast<unsigned>(tiles)), Product::kThreads,
+                          [&] { quantized_kernel<T, Scale, kBits, kHasZeros, kIsAligned, kTiles, kWarps>(problem); });
+        expect_right(drawn, name + ", blocks of " + std::to_string(words_of_block) + (is_signed ? ", signed" : ""));
+      }
+}
+
 // Images of few channels: windows that end within a rectangle, and beside it, steps of which some begin at odd
 // positions, kernels of lines that fill four taps or not.
 template <class S>
@@ -916,6 +969,11 @@ int main() {
   run_means_of_images();
   run_vectors<1, 1>("1");
   run_vectors<4, 4>("4, a column to a block,");
+  run_quantized<gopt_half, float, 4, false, true, 1, 4>("numbers of 4 bits");
+  run_quantized<gopt_half, gopt_half, 4, true, false, 1, 8>("numbers of 4 bits with zero points");
+  run_quantized<gopt_half, gopt_half, 8, true, true, 1, 4>("numbers of 8 bits with zero points");
+  run_quantized<float, float, 4, true, true, 3, 4>("floats by numbers of 4 bits with zero points");
+  run_quantized<float, gopt_half, 8, false, false, 3, 8>("floats by numbers of 8 bits");
   run_patches<Patch64x32>("64x32");
   run_patches<Patch64x64>("64x64");
   run_patches<Patch128x64>("128x64");
