@@ -60,7 +60,7 @@ std::vector<char> in_blocks(const Tensor& tensor, int64_t lanes) {
 std::vector<char> in_chunks(std::span<const char> bytes, int bits, bool is_signed) {
   constexpr size_t kWordBits = 32, kLanes = 4, kWords = kLanes * kLanes;
   const auto width = static_cast<size_t>(bits), of_word = kWordBits / width;
-  const bool is_by_pairs = of_word > sizeof(uint32_t);  // even numbers in the lower half, odd ones in the upper
+  const bool is_by_pairs = bits < 8;  // even numbers in the lower half, odd ones in the upper
   const uint32_t sign = is_signed ? 1U << (width - 1) : 0;
   std::vector<uint32_t> words(bytes.size() / of_word);
   for (size_t i = 0; i < words.size(); i++) {

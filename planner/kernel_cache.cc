@@ -108,7 +108,10 @@ std::string product_signature(const Plan& plan, const Kernel& kernel) {
   const auto describe_packed = [&](BufferId id) {
     describe_buffer(plan.buffer(id), plan.buffer(id).layout.with_line(0), text);
   };
-  for (size_t k = 0; k < 2; k++) {
+  const size_t of_quantized = !kernel.quantized             ? 0
+                              : kernel.quantized->zero >= 0 ? 4
+                                                            : 3;  // scales and zero points, too
+  for (size_t k = 0; k < std::max<size_t>(2, of_quantized); k++) {
     const auto at = kernel.quantized ? kernel.inputs.begin() + static_cast<ptrdiff_t>(k)
                                      : std::ranges::find(kernel.inputs, node.inputs[k]);
     if (at == kernel.inputs.end()) return "";

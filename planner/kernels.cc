@@ -329,10 +329,10 @@ class KernelBuilder {
     const bool is_cuda = cover_.options.target.kind == TargetKind::Cuda;
     const auto read = [&](const Value& value, ElementType type, int bits) {
       const bool is_turned = is_cuda && !own.operands.is_transposed && cover_.of(value).dims.size() == 2;
-      const Layout layout = is_turned ? Layout::transposed() : Layout();
+      Layout layout = is_turned ? Layout::transposed() : Layout();
+      if (is_cuda && bits > 0) layout = layout.in_chunks(bits);
       kernel.inputs.push_back(value);
-      kernel.input_buffers.push_back(is_cuda ? weight_in(value, layout.in_chunks(bits), type)
-                                             : buffer_in(value, layout, type));
+      kernel.input_buffers.push_back(is_cuda ? weight_in(value, layout, type) : buffer_in(value, layout, type));
       return static_cast<int>(kernel.inputs.size()) - 1;
     };
     const auto type_of = [&](const Value& value) { return cover_.of(value).element; };

@@ -72,7 +72,8 @@ double largest_of(const Tensor& tensor) {
   double largest = 0;
   for (int64_t i = 0; i < tensor.count(); i++) {
     const double size = std::abs(load_double(tensor.bytes().data(), tensor.type(), i));
-    if (!(size <= largest)) largest = size;
+    if (std::isnan(size)) return size;
+    largest = std::max(largest, size);
   }
   return largest;
 }
@@ -85,13 +86,11 @@ class QuantizedOperand {
   }
 
   std::optional<QuantizedCover> find() {
-    if (weights_.node->is(OpKind::Transpose) && cover_.of(weights_).dims.size() == 2) {
-      if (ints_or(*weights_.node, "perm", {1, 0}) != std::vector<int64_t>{1, 0}) return std::nullopt;
-      is_transposed_ = !is_transposed_;
+    const ElementType type = cover_.of(weights_).element;
+    while (is_transpose(*weights_.node) || (is_for_cuda_ && weights_.node->is(OpKind::Cast))) {
+      if (is_transpose(*weights_.node)) is_transposed_ = !is_transposed_;
       weights_ = weights_.node->inputs[0];
     }
-    const ElementType type = cover_.of(weights_).element;
-    if (is_for_cuda_ && weights_.node->is(OpKind::Cast)) weights_ = weights_.node->inputs[0];
     const Node& made = *weights_.node;
     if (!made.is(OpKind::Dequantize) || cover_.of(weights_).dims.size() != 2) return std::nullopt;
     const Tensor* numbers = constant_of(made.inputs[0]);
@@ -100,11 +99,12 @@ class QuantizedOperand {
     if (numbers->dims() != cover_.of(weights_).dims) return std::nullopt;
     const std::optional<Blocks> scale = blocks(made.inputs[1]), zero = blocks(made.inputs[2]);
     if (!scale || !zero) return std::nullopt;
-    const int64_t block = scale->block != 0 ? scale->block : zero->block;
-    if (zero->block != 0 && zero->block != block) return std::nullopt;
-    if (block % gopt_runtime::kQuantizedRows != 0) return std::nullopt;
     const Range zeros = range_of(*constant_of(zero->values));
     const bool is_one_zero = zeros.first == zeros.second;
+    const int64_t block_of_zeros = is_one_zero ? 0 : zero->block;
+    const int64_t block = scale->block != 0 ? scale->block : block_of_zeros;
+    if (block_of_zeros != 0 && block_of_zeros != block) return std::nullopt;
+    if (block % gopt_runtime::kQuantizedRows != 0) return std::nullopt;
     const bool has_signs = numbers->type() == ElementType::Int8;
     QuantizedOperands operands{has_four_bits(zeros, has_signs) && has_four_bits(range_of(*numbers), has_signs) ? 4 : 8,
                                block != 0 ? block : numbers->dims()[axis()], is_transposed_};
@@ -117,6 +117,11 @@ class QuantizedOperand {
  private:
   size_t axis() const { return is_transposed_ ? 1 : 0; }
 
+  bool is_transpose(const Node& node) const {
+    return node.is(OpKind::Transpose) && cover_.of(weights_).dims.size() == 2 &&
+           ints_or(node, "perm", {1, 0}) == std::vector<int64_t>{1, 0};
+  }
+
   // On CUDA numbers are read by groups of words, of which a block has a power of two; what halves hold is halves.
   bool describe_words(ElementType type, QuantizedCover& found) const {
     constexpr int kGreatest = 255;
@@ -128,8 +133,8 @@ class QuantizedOperand {
     const bool has_blocks = block % of_group == 0 && std::has_single_bit(static_cast<uint64_t>(block / of_group));
     if (depth % chunk != 0 || (block != depth && !has_blocks)) return false;
     // Which a Cast makes infinite.
-    if (type == ElementType::Float16 && type != scales.type() && !(largest_of(scales) * kGreatest < kLargestHalf))
-      return false;
+    if (scales.type() != ElementType::Float32) return false;
+    if (type == ElementType::Float16 && !(largest_of(scales) * kGreatest < kLargestHalf)) return false;
     found.scale_type =
         scales.type() == ElementType::Float32 && are_halves(scales) ? ElementType::Float16 : scales.type();
     return true;

@@ -7,7 +7,6 @@
 #include "gopt/node_attributes.h"
 #include "gopt/wide_integers.h"
 #include "meeting_extents.h"
-#include "node_work.h"
 
 namespace gopt::planner {
 
@@ -78,19 +77,11 @@ class Describer {
   }
 
  private:
-  // Whether a weight can be computed while code is made: a product of large weights takes hours where one kernel does
-  // it in a moment. What it gives is then no weight, either.
-  bool can_be_made(const Node& node) const {
-    constexpr double kMostOperations = 2e10;
-    const auto is_made = [&](const Value& v) { return !v || cover_.nodes[cover_.id_of(v.node.get())].weight_only; };
-    return std::ranges::all_of(node.inputs, is_made) && work_of(node).operations <= kMostOperations;
-  }
-
   // Every node without code, so that all can be mended at once; not those that only take what such a node makes.
   void add_node(uint32_t id, const Node& node) {
     NodeCover& own = cover_.nodes[id];
     own.first_value = static_cast<uint32_t>(cover_.values.size());
-    own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id}) && !depends_on_sizes(node) && can_be_made(node);
+    own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id}) && !depends_on_sizes(node);
     own.role = node.is(OpKind::Input) ? Role::Input : own.weight_only ? Role::Weight : Role::Generated;
     if (node.is_whole()) {
       own.role = Role::Whole;

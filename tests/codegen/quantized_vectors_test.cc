@@ -110,35 +110,49 @@ std::pair<int64_t, int64_t> place_of(int64_t k, int bits) {
 
 TEST(QuantizedVectors, NumbersLieAsTheKernelReadsThem) {
   for (const int bits : {4, 8})
-    for (const bool is_turned : {false, true}) {
-      constexpr int64_t kDepth = 256, kColumns = 3;
-      const auto number = [&](int64_t k, int64_t column) { return (k * 7 + column * 5 + k / 16) % (1 << bits); };
-      std::vector<std::byte> bytes(kDepth * kColumns);
-      for (int64_t k = 0; k < kDepth; k++)
-        for (int64_t c = 0; c < kColumns; c++)
-          bytes[static_cast<size_t>(is_turned ? c * kDepth + k : k * kColumns + c)] =
-              static_cast<std::byte>(number(k, c));
-      GraphBuilder builder;
-      Buffer buffer;
-      buffer.dims = is_turned ? std::vector<int64_t>{kColumns, kDepth} : std::vector<int64_t>{kDepth, kColumns};
-      buffer.element = ElementType::UInt8;
-      buffer.value = builder.constant(Tensor::from_bytes(ElementType::UInt8, buffer.dims, bytes));
-      buffer.layout = (is_turned ? Layout() : Layout::transposed()).in_chunks(bits);
-      buffer.size_bytes = buffer.layout.bytes(buffer.dims, buffer.element);
-      EXPECT_EQ(buffer.size_bytes, kDepth * kColumns * bits / 8);
-      const Status status = codegen::with_weight(buffer, [&](std::span<const char> written) {
-        std::vector<uint32_t> words(written.size() / 4);
-        std::memcpy(words.data(), written.data(), written.size());
-        for (int64_t c = 0; c < kColumns; c++)
-          for (int64_t k = 0; k < kDepth; k++) {
-            const auto [word, bit] = place_of(k, bits);
-            EXPECT_EQ(words.at(static_cast<size_t>(c * kDepth * bits / 32 + word)) >> bit & ((1 << bits) - 1),
-                      number(k, c))
-                << k << " of column " << c;
-          }
-      });
-      EXPECT_TRUE(status.ok());
-    }
+    for (const bool is_turned : {false, true})
+      for (const ElementType type : {ElementType::UInt8, ElementType::Int8}) {
+        constexpr int64_t kDepth = 256, kColumns = 3;
+        const int64_t least = type == ElementType::Int8 ? -(1 << (bits - 1)) : 0;
+        const auto above_least = [&](int64_t k, int64_t column) { return (k * 7 + column * 5 + k / 16) % (1 << bits); };
+        std::vector<std::byte> bytes(kDepth * kColumns);
+        for (int64_t k = 0; k < kDepth; k++)
+          for (int64_t c = 0; c < kColumns; c++)
+            bytes[static_cast<size_t>(is_turned ? c * kDepth + k : k * kColumns + c)] =
+                static_cast<std::byte>(least + above_least(k, c));
+        GraphBuilder builder;
+        Buffer buffer;
+        buffer.dims = is_turned ? std::vector<int64_t>{kColumns, kDepth} : std::vector<int64_t>{kDepth, kColumns};
+        buffer.element = type;
+        buffer.value = builder.constant(Tensor::from_bytes(type, buffer.dims, bytes));
+        buffer.layout = (is_turned ? Layout() : Layout::transposed()).in_chunks(bits);
+        buffer.size_bytes = buffer.layout.bytes(buffer.dims, buffer.element);
+        EXPECT_EQ(buffer.size_bytes, kDepth * kColumns * bits / 8);
+        const Status status = codegen::with_weight(buffer, [&](std::span<const char> written) {
+          std::vector<uint32_t> words(written.size() / 4);
+          std::memcpy(words.data(), written.data(), written.size());
+          for (int64_t c = 0; c < kColumns; c++)
+            for (int64_t k = 0; k < kDepth; k++) {
+              const auto [word, bit] = place_of(k, bits);
+              EXPECT_EQ(words.at(static_cast<size_t>(c * kDepth * bits / 32 + word)) >> bit & ((1 << bits) - 1),
+                        above_least(k, c))
+                  << k << " of column " << c;
+            }
+        });
+        EXPECT_TRUE(status.ok());
+      }
+}
+
+// Between the weights and the product: a cast to the left operand's type, and a transpose, in either order.
+TEST(QuantizedVectors, AreSeenThroughCasts) {
+  const std::string weights = text_of({512, 260, 4, "u8", 32, true, true}, 3), head = "input x : f16[3,512]\n";
+  for (const char* steps : {"c = Cast(dw) {to=10}\nt = Transpose(c) {perm=[1,0]}\n",
+                            "c = Transpose(dw) {perm=[1,0]}\nt = Cast(c) {to=10}\n"}) {
+    const auto plan = plan_of(
+        make_case("cast", head + weights + steps + "y = MatMul(x, t)\noutput y = y", 1, 256).graph, Precision::Fp16);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(count_of(*plan), 1U) << print_plan(*plan);
+  }
 }
 
 // Many lines, few weights, blocks that end within a group of words, depths of no whole chunks.
@@ -149,7 +163,15 @@ TEST(QuantizedVectors, LeaveOthersAlone) {
       {"few", product_of("1", {128, 260, 4, "u8", 32}, plain, 1)},
       {"short", product_of("1", {512, 260, 4, "u8", 16}, plain, 1)},
       {"three_groups", product_of("1", {1536, 130, 4, "u8", 96}, plain, 1)},
-      {"depth", product_of("1", {544, 260, 4, "u8", 32}, plain, 1)}};
+      {"depth", product_of("1", {544, 260, 4, "u8", 32}, plain, 1)},
+      {"scales_of_64_bits", "input x : f32[1,512]\nconstant n = u8[512,260] " +
+                                listed(int64_t{512} * 260, [](int64_t k) { return k % 16; }) +
+                                "\nconstant s = f64[] {0.03}\nconstant z = u8[] {7}\nd = Dequantize(n, s, z)\n"
+                                "w = Cast(d) {to=1}\ny = MatMul(x, w)\noutput y = y"},
+      {"halves_that_are_infinite", "input x : f16[1,512]\nconstant n = u8[512,260] " +
+                                       listed(int64_t{512} * 260, [](int64_t k) { return k % 16; }) +
+                                       "\nconstant s = f32[] {5000}\nconstant z = u8[] {0}\nd = Dequantize(n, s, z)\n"
+                                       "w = Cast(d) {to=10}\ny = MatMul(x, w)\noutput y = y"}};
   for (const auto& [name, text] : others) {
     const auto plan = plan_of(make_case(name, text, 1, 256).graph, Precision::Fp16);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
@@ -164,8 +186,8 @@ TEST(QuantizedVectors, LeaveOthersAlone) {
 TEST(QuantizedVectors, CompileAndLink) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the test below builds and runs";
-  for (const Precision precision : {Precision::Fp32, Precision::Fp16}) {
-    CostsOfQuantized costs(4);
+  for (const auto& [precision, warps] : {std::pair(Precision::Fp32, 8), {Precision::Fp16, 4}, {Precision::Bf16, 8}}) {
+    CostsOfQuantized costs(warps);
     expect_agreement_on_device(cases(), costs, "quantized", precision);
   }
 }

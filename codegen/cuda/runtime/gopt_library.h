@@ -111,7 +111,7 @@ struct ChannelTiling {
   bool counts_outside = false;        // a mean divides by all of the window
 };
 
-// A product by quantized weights (gopt_quantized.h), whose bits lie by columns.
+// A product by quantized weights (gopt_quantized_vectors.cuh), whose bits lie by columns.
 struct QuantizedTiling {
   const TileKernel* kernel = nullptr;
   QuantizedNumbers numbers;

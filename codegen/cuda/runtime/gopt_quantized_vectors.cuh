@@ -1,13 +1,13 @@
-// Products of a few lines by weights of 4 or 8 bits as they lie: (number - zero point) scale, of which a part of a column has
-// one of each. The tensor cores multiply sixteen columns by up to eight lines: a number becomes a float of 16 bits without
-// conversion, since its bits are the last of a power of two's mantissa, which is subtracted again together with the zero
-// point. What a block of the depth adds up to is multiplied by its scale; sums are fp32. Lines of floats are three numbers
-// of 8 bits each, which have all their digits: three lines.
+// Products of a few lines by weights of 4 or 8 bits as they lie: (number - zero point) scale, of which a part of a
+// column has one of each. The tensor cores multiply sixteen columns by up to eight lines: a number becomes a float of 16
+// bits without conversion, since its bits are the last of a power of two's mantissa, which is subtracted again together
+// with the zero point. What a block of the depth adds up to is multiplied by its scale; sums are fp32. Lines of floats
+// are three numbers of 8 bits each, which have all their digits: three lines.
 //
-// Weights come in chunks of 64 bytes of a column, sixteen words: the four words of a lane lie side by side, those that four
-// lanes multiply by at once four words apart. Of the numbers of 4 bits in a word the lower four of each half are the even
-// ones, the upper those after them; numbers that had signs are counted from the least on. The chunks of a column are divided among the warps of a block, some of which are asked
-// for before the kernel before has ended.
+// Weights come in chunks of 64 bytes of a column, sixteen words: the four words of a lane lie side by side, those that
+// four lanes multiply by at once four words apart. Of the numbers of 4 bits in a word the even ones are its lower half,
+// the odd ones its upper; numbers that had signs are counted from the least on. The chunks of a column are divided among
+// the warps of a block, which ask for the first of them before the kernel before has ended.
 #pragma once
 
 #include "gopt_quantized_problem.h"
@@ -90,7 +90,7 @@ class QuantizedProduct {
   static constexpr int kParts = LinesOf<T>::kParts, kLines = kTiles * kOfTile / kParts;
   static constexpr int kWords = 16, kOfWord = 32 / kBits, kOfChunk = kWords * kOfWord;
   static constexpr int kSumBytes = kWarps * kColumns * kTiles * kOfTile * 4;
-  static constexpr int kPitch = kOfChunk + 32;  // of a part's numbers, which lanes read in pieces, without conflicts
+  static constexpr int kPitch = kOfChunk + (kBits == 4 ? 32 : 16);  // of a part's numbers, which lanes read in pieces, without conflicts
   static constexpr int kStageBytes = kParts > 1 ? kTiles * kOfTile * kPitch * 2 : 0;
   static constexpr int kSharedBytes = kSumBytes > kWarps * kStageBytes ? kSumBytes : kWarps * kStageBytes;
 
