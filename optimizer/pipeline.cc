@@ -7,6 +7,7 @@
 #include "matching/rule_selection.h"
 #include "passes/not_dearer.h"
 #include "passes/passes.h"
+#include "search/folding_costs.h"
 #include "search/windows.h"
 
 namespace gopt {
@@ -120,10 +121,11 @@ class Pipeline {
 Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, const Graph& original,
                                                          const std::vector<RewriteRule>& rules, CostOracle& costs,
                                                          SearchOptions options, std::vector<RefusedRule>& refused) {
+  FoldingCosts affordable(costs, graph);
   while (true) {
     GOPT_ASSIGN_OR_RETURN(const PatternSet patterns, PatternSet::make(rules, options, max_rank(original)));
     if (options.search == SearchKind::None || patterns.empty()) return std::optional<Found>();
-    Found found = search_in_windows(graph, patterns, costs, options);
+    Found found = search_in_windows(graph, patterns, affordable, options);
     if (options.trail && !found.trail) return Error{"a trail that does not fit the graph and the rules"};
     if (options.progress)
       for (const std::string& note : patterns.notes()) options.progress(note);

@@ -73,6 +73,37 @@ TEST(Search, AppliesOneRuleEverywhereInFewSteps) {
   EXPECT_LT(costs.calls, 20);
 }
 
+// x (v w) has one product for each run, and v w is computed once: but not by code generation where that takes minutes.
+TEST(Search, LeavesNoLongProductsOfWeights) {
+  const std::string rule = R"(
+rule product-of-weights
+  var x f32[a, b]
+  var v f32[b, c]
+  var w f32[c, d]
+  left
+    p = MatMul(x, v)
+    q = MatMul(p, w)
+    return q
+  right
+    p = MatMul(v, w)
+    q = MatMul(x, p)
+    return q
+end
+)";
+  for (const auto& [extent, count] : {std::pair("64", 1), {"8192", 0}}) {
+    const std::string n = extent;
+    const auto graph = parse_graph(
+        "graph chain\ninput x : f32[2," + n +
+        "]\nconstant a = f32[] {0.5}\nconstant b = f32[] {2}\nconstant s = i64[2] {" + n + "," + n +
+        "}\nv = Expand(a, s)\nw = Expand(b, s)\np = MatMul(x, v)\nq = MatMul(p, w)\n" + "output y = q\nend\n");
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    CountCost costs;
+    const auto result = optimize(*graph, rules_in(rule), costs, untimed());
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    EXPECT_EQ(result->applied.size(), static_cast<size_t>(count)) << n;
+  }
+}
+
 TEST(Search, GoesUphillWithinAlpha) {
   SearchOptions options = untimed();
   options.alpha = 3;
