@@ -87,7 +87,7 @@ class QuantizedOperand {
 
   std::optional<QuantizedCover> find() {
     const ElementType type = cover_.of(weights_).element;
-    while (is_transpose(*weights_.node) || (is_for_cuda_ && weights_.node->is(OpKind::Cast))) {
+    while (is_transpose(*weights_.node) || (is_for_cuda_ && narrows(*weights_.node))) {
       if (is_transpose(*weights_.node)) is_transposed_ = !is_transposed_;
       weights_ = weights_.node->inputs[0];
     }
@@ -122,6 +122,12 @@ class QuantizedOperand {
            ints_or(node, "perm", {1, 0}) == std::vector<int64_t>{1, 0};
   }
 
+  // A cast of floats to 16 bits, which the kernel has no need of. Others may change the numbers.
+  bool narrows(const Node& node) const {
+    return node.is(OpKind::Cast) && cover_.of(node.inputs[0]).element == ElementType::Float32 &&
+           is_half(cover_.of(weights_).element);
+  }
+
   // On CUDA numbers are read by groups of words, of which a block has a power of two; what halves hold is halves.
   bool describe_words(ElementType type, QuantizedCover& found) const {
     constexpr int kGreatest = 255;
@@ -132,11 +138,10 @@ class QuantizedOperand {
     const int64_t block = found.operands.block, of_group = chunk / kGroups;
     const bool has_blocks = block % of_group == 0 && std::has_single_bit(static_cast<uint64_t>(block / of_group));
     if (depth % chunk != 0 || (block != depth && !has_blocks)) return false;
-    // Which a Cast makes infinite.
     if (scales.type() != ElementType::Float32) return false;
+    // What the cast would make infinite.
     if (type == ElementType::Float16 && !(largest_of(scales) * kGreatest < kLargestHalf)) return false;
-    found.scale_type =
-        scales.type() == ElementType::Float32 && are_halves(scales) ? ElementType::Float16 : scales.type();
+    found.scale_type = are_halves(scales) ? ElementType::Float16 : ElementType::Float32;
     return true;
   }
 

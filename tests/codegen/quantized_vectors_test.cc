@@ -163,6 +163,10 @@ TEST(QuantizedVectors, LeaveOthersAlone) {
       {"few", product_of("1", {128, 260, 4, "u8", 32}, plain, 1)},
       {"short", product_of("1", {512, 260, 4, "u8", 16}, plain, 1)},
       {"three_groups", product_of("1", {1536, 130, 4, "u8", 96}, plain, 1)},
+      {"a_cast_that_truncates",
+       product_of("1", {512, 260, 4, "u8", 32}, "c = Cast(dw) {to=3}\nf = Cast(c) {to=1}\ny = MatMul(x, f)\n", 1)},
+      {"a_cast_that_rounds",
+       product_of("1", {512, 260, 4, "u8", 32}, "c = Cast(dw) {to=10}\nf = Cast(c) {to=1}\ny = MatMul(x, f)\n", 1)},
       {"depth", product_of("1", {544, 260, 4, "u8", 32}, plain, 1)},
       {"scales_of_64_bits", "input x : f32[1,512]\nconstant n = u8[512,260] " +
                                 listed(int64_t{512} * 260, [](int64_t k) { return k % 16; }) +

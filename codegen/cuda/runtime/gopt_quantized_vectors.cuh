@@ -1,13 +1,13 @@
 // Products of a few lines by weights of 4 or 8 bits as they lie: (number - zero point) scale, of which a part of a
-// column has one of each. The tensor cores multiply sixteen columns by up to eight lines: a number becomes a float of 16
-// bits without conversion, since its bits are the last of a power of two's mantissa, which is subtracted again together
-// with the zero point. What a block of the depth adds up to is multiplied by its scale; sums are fp32. Lines of floats
-// are three numbers of 8 bits each, which have all their digits: three lines.
+// column has one of each. The tensor cores multiply sixteen columns by up to eight lines: a number becomes a float of
+// 16 bits without conversion, since its bits are the last of a power of two's mantissa, which is subtracted again
+// together with the zero point. What a block of the depth adds up to is multiplied by its scale; sums are fp32. Lines
+// of floats are three numbers of 8 bits each, which have all their digits: three lines.
 //
 // Weights come in chunks of 64 bytes of a column, sixteen words: the four words of a lane lie side by side, those that
 // four lanes multiply by at once four words apart. Of the numbers of 4 bits in a word the even ones are its lower half,
-// the odd ones its upper; numbers that had signs are counted from the least on. The chunks of a column are divided among
-// the warps of a block, which ask for the first of them before the kernel before has ended.
+// the odd ones its upper; numbers that had signs are counted from the least on. The chunks of a column are divided
+// among the warps of a block, which ask for the first of them before the kernel before has ended.
 #pragma once
 
 #include "gopt_quantized_problem.h"
@@ -69,8 +69,7 @@ struct PairsOfWord<Bfloat16, 8> {
     constexpr unsigned kUpperHalves = 0x7632, kFirst = 0x7440;
     unsigned numbers[4];
 #pragma unroll
-    for (int k = 0; k < 4; k++)
-      numbers[k] = as_bits(__uint_as_float(__byte_perm(word, 0x4b000000u, kFirst + k)) - of);
+    for (int k = 0; k < 4; k++) numbers[k] = as_bits(__uint_as_float(__byte_perm(word, 0x4b000000u, kFirst + k)) - of);
 #pragma unroll
     for (int k = 0; k < kCount; k++) pairs[k] = __byte_perm(numbers[2 * k], numbers[2 * k + 1], kUpperHalves);
   }
@@ -90,7 +89,8 @@ class QuantizedProduct {
   static constexpr int kParts = LinesOf<T>::kParts, kLines = kTiles * kOfTile / kParts;
   static constexpr int kWords = 16, kOfWord = 32 / kBits, kOfChunk = kWords * kOfWord;
   static constexpr int kSumBytes = kWarps * kColumns * kTiles * kOfTile * 4;
-  static constexpr int kPitch = kOfChunk + (kBits == 4 ? 32 : 16);  // of a part's numbers, which lanes read in pieces, without conflicts
+  // Of a part's numbers, which lanes read in pieces, without conflicts.
+  static constexpr int kPitch = kOfChunk + (kBits == 4 ? 32 : 16);
   static constexpr int kStageBytes = kParts > 1 ? kTiles * kOfTile * kPitch * 2 : 0;
   static constexpr int kSharedBytes = kSumBytes > kWarps * kStageBytes ? kSumBytes : kWarps * kStageBytes;
 
@@ -205,8 +205,7 @@ class QuantizedProduct {
 #pragma unroll
         for (int k = 0; k < kPairs; k++) pairs[group][k] = 0;
       if (line >= p_.tile.rows) return;
-      const T* from =
-          static_cast<const T*>(p_.tile.src) + line * p_.tile.src_line + at * kOfChunk + among() * kOfWord;
+      const T* from = static_cast<const T*>(p_.tile.src) + line * p_.tile.src_line + at * kOfChunk + among() * kOfWord;
 #pragma unroll
       for (int group = 0; group < kGroups; group++) {
         if constexpr (kIsAligned) {
@@ -247,7 +246,8 @@ class QuantizedProduct {
           const gopt_bfloat16 first(fminf(fmaxf(x, -kLargest), kLargest)), second(x - (float)first);
           const float rest = x - (float)first - (float)second;
           gopt_bfloat16* to = parts + line * kParts * kPitch + k;
-          to[0] = first, to[kPitch] = second, to[2 * kPitch] = gopt_bfloat16(fabsf((float)second) <= kLargest ? rest : 0.0f);
+          to[0] = first, to[kPitch] = second;
+          to[2 * kPitch] = gopt_bfloat16(fabsf((float)second) <= kLargest ? rest : 0.0f);
         }
       __syncwarp();
     }
@@ -299,8 +299,8 @@ __global__ void __launch_bounds__(kWarps * 32) quantized_kernel(const __grid_con
 template <class T, class Scale, int kBits, bool kHasZeros, bool kIsAligned, int kTiles, int kWarps>
 TileKernel make_quantized() {
   using Product = QuantizedProduct<T, Scale, kBits, kHasZeros, kIsAligned, kTiles, kWarps>;
-  return {reinterpret_cast<const void*>(quantized_kernel<T, Scale, kBits, kHasZeros, kIsAligned, kTiles, kWarps>), Product::kLines,
-          Product::kColumns, Product::kThreads, Product::kSharedBytes};
+  return {reinterpret_cast<const void*>(quantized_kernel<T, Scale, kBits, kHasZeros, kIsAligned, kTiles, kWarps>),
+          Product::kLines, Product::kColumns, Product::kThreads, Product::kSharedBytes};
 }
 
 }  // namespace tiles
