@@ -10,6 +10,7 @@
 #include "gopt/buffer_root.h"
 #include "gopt/interpreter.h"
 #include "gopt/parallel.h"
+#include "gopt/runtime/gopt_quantized_chunk.h"
 
 namespace gopt::codegen {
 namespace {
@@ -58,13 +59,14 @@ std::vector<char> in_blocks(const Tensor& tensor, int64_t lanes) {
 // Numbers of so many bits, the lower ones of each byte, as Layout::in_chunks says. Of a chunk's words the four that a
 // lane takes lie side by side, which are four apart among the numbers. Those with signs are counted from the least on.
 std::vector<char> in_chunks(std::span<const char> bytes, int bits, bool is_signed) {
-  constexpr size_t kWordBits = 32, kLanes = 4, kWords = kLanes * kLanes;
-  const auto width = static_cast<size_t>(bits), of_word = kWordBits / width;
+  constexpr size_t kWords = gopt_runtime::kWordsOfChunk, kGroups = gopt_runtime::kGroupsOfChunk;
+  constexpr size_t kLanes = kWords / kGroups;
+  const auto width = static_cast<size_t>(bits), of_word = static_cast<size_t>(gopt_runtime::numbers_of_word(bits));
   const bool is_by_pairs = bits < 8;  // even numbers in the lower half, odd ones in the upper
   const uint32_t sign = is_signed ? 1U << (width - 1) : 0;
   std::vector<uint32_t> words(bytes.size() / of_word);
   for (size_t i = 0; i < words.size(); i++) {
-    const size_t of_chunk = i % kWords, from = i - of_chunk + of_chunk % kLanes * kLanes + of_chunk / kLanes;
+    const size_t of_chunk = i % kWords, from = i - of_chunk + of_chunk % kGroups * kLanes + of_chunk / kGroups;
     for (size_t k = 0; k < of_word; k++) {
       const uint32_t own = static_cast<unsigned char>(bytes[from * of_word + k]) ^ sign,
                      number = own & ((1U << width) - 1);

@@ -18,8 +18,6 @@ inline bool splits_floats(const Plan& plan, const Kernel& kernel) {
   return may_lose_digits(plan, kernel) && is_of_floats(plan, kernel);
 }
 inline bool is_of_integers(const Plan&, const Kernel& kernel) { return kernel.integers.has_value(); }
-inline bool is_quantized(const Plan&, const Kernel& kernel) { return kernel.quantized.has_value(); }
-inline bool is_not_of_integers(const Plan&, const Kernel& kernel) { return !kernel.integers && !kernel.quantized; }
 
 // Four products an instruction where one of floats does one (codegen/cpu/runtime/gopt_integer.h).
 inline constexpr double kIntegerSpeed = 3.2;

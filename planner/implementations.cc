@@ -6,6 +6,7 @@
 #include "cpu_convolutions.h"
 #include "cpu_products.h"
 #include "cuda_convolutions.h"
+#include "library_operands.h"
 #include "patches.h"
 #include "tiles.h"
 #include "vectors.h"
@@ -14,10 +15,8 @@
 namespace gopt::planner {
 namespace {
 
-bool is_of_numbers_as_stored(const Plan&, const Kernel& kernel) { return !kernel.quantized; }
-
 std::vector<Implementation> cublas_products() {
-  return {{"", KernelKind::MatrixProduct, TargetKind::Cuda, is_of_numbers_as_stored, product_efficiency}};
+  return {{"", KernelKind::MatrixProduct, TargetKind::Cuda, is_not_of_integers, product_efficiency}};
 }
 
 }  // namespace

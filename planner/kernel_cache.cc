@@ -108,10 +108,9 @@ std::string product_signature(const Plan& plan, const Kernel& kernel) {
   const auto describe_packed = [&](BufferId id) {
     describe_buffer(plan.buffer(id), plan.buffer(id).layout.with_line(0), text);
   };
-  const size_t of_quantized = !kernel.quantized             ? 0
-                              : kernel.quantized->zero >= 0 ? 4
-                                                            : 3;  // scales and zero points, too
-  for (size_t k = 0; k < std::max<size_t>(2, of_quantized); k++) {
+  // Of quantized weights scales and zero points, too.
+  const size_t operands = !kernel.quantized ? 2 : kernel.quantized->zero >= 0 ? 4 : 3;
+  for (size_t k = 0; k < operands; k++) {
     const auto at = kernel.quantized ? kernel.inputs.begin() + static_cast<ptrdiff_t>(k)
                                      : std::ranges::find(kernel.inputs, node.inputs[k]);
     if (at == kernel.inputs.end()) return "";

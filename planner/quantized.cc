@@ -12,6 +12,7 @@
 #include "cover.h"
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
+#include "gopt/runtime/gopt_quantized_chunk.h"
 #include "gopt/vector_product.h"
 
 namespace gopt::planner {
@@ -131,11 +132,11 @@ class QuantizedOperand {
   // On CUDA numbers are read by groups of words, of which a block has a power of two; what halves hold is halves.
   bool describe_words(ElementType type, QuantizedCover& found) const {
     constexpr int kGreatest = 255;
-    constexpr int64_t kGroups = 4;  // of a chunk, of which each has one scale
     constexpr double kLargestHalf = 65504;
     const Tensor& scales = *constant_of(found.scale);
-    const int64_t depth = constant_of(found.numbers)->dims()[axis()], chunk = quantized_chunk(found.operands.bits);
-    const int64_t block = found.operands.block, of_group = chunk / kGroups;
+    const int64_t depth = constant_of(found.numbers)->dims()[axis()],
+                  chunk = gopt_runtime::numbers_of_chunk(found.operands.bits);
+    const int64_t block = found.operands.block, of_group = chunk / gopt_runtime::kGroupsOfChunk;
     const bool has_blocks = block % of_group == 0 && std::has_single_bit(static_cast<uint64_t>(block / of_group));
     if (depth % chunk != 0 || (block != depth && !has_blocks)) return false;
     if (scales.type() != ElementType::Float32) return false;

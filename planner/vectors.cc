@@ -8,6 +8,7 @@
 #include "gopt/convolution_shape.h"
 #include "gopt/tile.h"
 #include "gopt/vector_product.h"
+#include "library_operands.h"
 #include "tiles.h"
 
 namespace gopt {
@@ -90,8 +91,6 @@ double efficiency(const Plan& plan, const Kernel& kernel) {
 }
 
 // Weights of 4 or 8 bits as they are (codegen/cuda/runtime/gopt_quantized_vectors.cuh).
-bool is_quantized(const Plan&, const Kernel& kernel) { return kernel.quantized.has_value(); }
-
 template <int kWarps>
 double quantized_efficiency(const Plan& plan, const Kernel& kernel) {
   constexpr double kColumnsOfTile = 16;

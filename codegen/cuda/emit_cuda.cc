@@ -99,11 +99,12 @@ class CudaEmitter {
                                      "CMakeLists.txt"};
     const std::vector<EmittedFile> tiles = tiles_.files();
     if (!tiles.empty())
-      runtime.insert(runtime.end(),
-                     {"gopt_tiles.cuh", "gopt_tile_result.cuh", "gopt_register_result.cuh", "gopt_hopper.cuh",
-                      "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
-                      "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_quantized_vectors.cuh", "gopt_attention.cuh",
-                      "gopt_fragments.cuh", "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
+      runtime.insert(
+          runtime.end(),
+          {"gopt_tiles.cuh", "gopt_tile_result.cuh", "gopt_register_result.cuh", "gopt_hopper.cuh",
+           "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
+           "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_quantized_vectors.cuh", "gopt_quantized_chunk.h",
+           "gopt_attention.cuh", "gopt_fragments.cuh", "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
     if (!tiles.empty() || has_clusters_ || has_meetings_ || !sequences_.empty() || recurrences_.count > 0 ||
         row_functions_.count > 0)
       runtime.insert(runtime.end(), {"gopt_cluster.cuh", "gopt_copies.cuh", "gopt_arrivals.cuh"});

@@ -9,6 +9,7 @@
 #include "../buffers.h"
 #include "gopt/channels.h"
 #include "gopt/convolution_shape.h"
+#include "gopt/runtime/gopt_quantized_chunk.h"
 #include "gopt/tile.h"
 #include "gopt/vector_product.h"
 
@@ -330,7 +331,7 @@ std::string of_blocks_text(const Plan& plan, const Kernel& kernel, int input) {
 
 // ", QuantizedTiling{...}" likewise.
 std::string quantized_tiling_text(const Plan& plan, const Kernel& kernel, int warps, TileFunctions& tiles) {
-  constexpr int kWordBits = 32, kOfAll = 31, kLinesOfTile = 8, kPartsOfFloat = 3;
+  using gopt_runtime::kLinesOfTile, gopt_runtime::kOneBlock, gopt_runtime::kPartsOfFloat;
   const QuantizedOperands& q = *kernel.quantized;
   const auto element_of = [&](int input) {
     return plan.buffer(kernel.input_buffers[static_cast<size_t>(input)]).element;
@@ -341,7 +342,9 @@ std::string quantized_tiling_text(const Plan& plan, const Kernel& kernel, int wa
   };
   const bool is_signed = element_of(1) == ElementType::Int8,
              is_one_block = q.block == product_extents(plan, kernel).depth;
-  const int words = is_one_block ? kOfAll : std::countr_zero(static_cast<uint64_t>(q.block * q.bits / kWordBits));
+  const int words = is_one_block
+                        ? kOneBlock
+                        : std::countr_zero(static_cast<uint64_t>(q.block / gopt_runtime::numbers_of_word(q.bits)));
   const int64_t lines = lines_of_product(plan, kernel) * (is_half(element_of(0)) ? 1 : kPartsOfFloat);
   const std::string maker =
       "make_quantized<" + std::string(stored(0)) + ", " + stored(q.scale) + ", " + std::to_string(q.bits) + ", " +

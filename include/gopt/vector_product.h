@@ -17,9 +17,8 @@ std::optional<int> parse_vector_product(std::string_view implementation);
 // Likewise of products by quantized weights: "quantized:4".
 std::string quantized_product_name(int warps);
 std::optional<int> parse_quantized_product(std::string_view implementation);
-// The most lines that these are for, and numbers of the depth that they take at once, of so many bits.
+// The most lines that these are for.
 inline constexpr int64_t kMostQuantizedLines = 8;
-constexpr int64_t quantized_chunk(int bits) { return 16 * 32 / bits; }
 
 // Lines of the result of a matrix product, or positions of a convolution's. Precondition: extents are numbers.
 int64_t lines_of_product(const Plan& plan, const Kernel& kernel);

@@ -10,6 +10,7 @@
 // among the warps of a block, which ask for the first of them before the kernel before has ended.
 #pragma once
 
+#include "gopt_quantized_chunk.h"
 #include "gopt_quantized_problem.h"
 #include "gopt_vectors.cuh"
 
@@ -79,15 +80,15 @@ struct PairsOfWord<Bfloat16, 8> {
 template <class T>
 struct LinesOf {
   using Operand = std::conditional_t<std::is_same_v<T, gopt_half>, Half, Bfloat16>;
-  static constexpr int kParts = std::is_same_v<T, float> ? 3 : 1;
+  static constexpr int kParts = std::is_same_v<T, float> ? kPartsOfFloat : 1;
 };
 
 template <class T, class Scale, int kBits, bool kHasZeros, bool kIsAligned, int kTiles, int kWarps>
 class QuantizedProduct {
  public:
-  static constexpr int kColumns = 16, kOfTile = 8, kThreads = kWarps * 32;
+  static constexpr int kColumns = 16, kOfTile = kLinesOfTile, kThreads = kWarps * 32;
   static constexpr int kParts = LinesOf<T>::kParts, kLines = kTiles * kOfTile / kParts;
-  static constexpr int kWords = 16, kOfWord = 32 / kBits, kOfChunk = kWords * kOfWord;
+  static constexpr int kOfWord = numbers_of_word(kBits), kOfChunk = numbers_of_chunk(kBits);
   static constexpr int kSumBytes = kWarps * kColumns * kTiles * kOfTile * 4;
   // Of a part's numbers, which lanes read in pieces, without conflicts.
   static constexpr int kPitch = kOfChunk + (kBits == 4 ? 32 : 16);
@@ -127,7 +128,7 @@ class QuantizedProduct {
  private:
   using Operand = typename LinesOf<T>::Operand;
   using Pairs = PairsOfWord<Operand, kBits>;
-  static constexpr int kAhead = 2, kGroups = 4, kPairs = Pairs::kCount, kOfGroup = kOfChunk / kGroups;
+  static constexpr int kAhead = 2, kGroups = kGroupsOfChunk, kPairs = Pairs::kCount, kOfGroup = kOfChunk / kGroups;
   static constexpr unsigned kAll = 0xffffffffu;
 
   // Of two columns: words, and scale and zero point of one of the groups of words, which the other lanes have.
@@ -144,7 +145,7 @@ class QuantizedProduct {
 
   __device__ __forceinline__ void fetch(Chunk& chunk, int at) const {
     if (at >= chunks_) return;
-    const int block = (at * kWords + among() * kGroups) >> p_.numbers.words_of_block,
+    const int block = (at * kWordsOfChunk + among() * kGroups) >> p_.numbers.words_of_block,
               scale = block * p_.numbers.scale.block, zero = block * p_.numbers.zero.block;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
